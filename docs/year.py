@@ -35,9 +35,9 @@ def shown(*words: str) -> str:
 def blocks(folder: Path) -> Iterator[str]:
     """The outputs on the page in their order, from campaigns that are made in `folder`."""
     judged_weeks(folder, PLAN, MAINTENANCE, CHANGES)
-    yield shown("since", str(folder))
+    yield shown("history", str(folder))
     judged_weeks(folder, PLAN, END, CHANGES)
-    yield shown("since", str(folder))
+    yield shown("history", str(folder))
 
 
 if __name__ == "__main__":

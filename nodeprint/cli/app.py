@@ -6,6 +6,7 @@ import gc
 import io
 import re
 import sys
+from textwrap import fill
 from typing import Annotated, Any
 
 import typer
@@ -15,8 +16,20 @@ from nodeprint import __version__, processes
 from nodeprint.errors import NodeprintError, NoServiceError, printable
 from nodeprint.settings.commit import commit
 
-#: The groups of commands, in the order of the help.
-MEASURE, JUDGE, SHOW, MACHINES, DATA = GROUPS = ("Measure", "Judge", "Show", "Machines", "Other data")
+#: The commands of each group, in the order of the help. Those of add-ons are in the group `RESEARCH`.
+GROUPS = {
+    "Measure": ("here", "doctor", "discover", "status", "next"),
+    "Judge": ("judge", "check", "diff", "history", "drift", "baseline", "verify"),
+    "Show": ("show", "report", "protocol", "export"),
+    "Data": ("topology", "structure", "import", "simulate", "demo", "sources"),
+}
+RESEARCH = "Research"
+#: What to call instead of a command that has another name now.
+RENAMED = {"since": "`nodeprint diff A B` for two campaigns, or `nodeprint history` for many"}
+_END = (
+    "`nodeprint COMMAND --help` explains a command, with an example.",
+    "Options: --version, --install-completion (of commands, for your shell).",
+)
 
 
 class Grouped(TyperGroup):
@@ -30,18 +43,32 @@ class Grouped(TyperGroup):
             print("nodeprint: interrupted", file=sys.stderr)
             raise typer.Exit(130) from None
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a section for each group, as click calls it for the help."""
-        commands = list(self.commands.items())
-        width = max(len(name) for name, _ in commands)
-        for group in GROUPS:
-            rows = [
-                (name.ljust(width), command.get_short_help_str(formatter.width - 6 - width))
-                for name, command in commands
-                if getattr(command, "rich_help_panel", None) == group
-            ]
-            with formatter.section(group):
-                formatter.write_dl(rows)
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command, as click does, and reject a former name with the new one."""
+        if args[0] in RENAMED:
+            raise NodeprintError("this command has another name now", key=args[0], advice=f"call {RENAMED[args[0]]}")
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, which fits a screen: a row for each command, and one for those of add-ons."""
+        formatter.write_usage("nodeprint", "COMMAND [ARGUMENTS]")
+        formatter.write(f"{fill(self.help or '', formatter.width)}\n")
+        formatter.write_paragraph()
+        columns = (len(RESEARCH), max(len(name) for names in GROUPS.values() for name in names))
+
+        def write(group: str, name: str, text: str) -> None:
+            first = f"{group:{columns[0]}}  {name:{columns[1]}}"
+            formatter.write_dl([(first, text)], col_max=len(first))
+
+        for group, names in GROUPS.items():
+            for number, name in enumerate(names):
+                write("" if number else group, name, self.commands[name].get_short_help_str(200))
+        known = {name for names in GROUPS.values() for name in names}
+        if addons := sorted(self.commands.keys() - known):
+            write(RESEARCH, ", ".join(addons), "")
+        formatter.write_paragraph()
+        for line in _END:
+            formatter.write(f"{fill(line, formatter.width)}\n")
 
 
 app = typer.Typer(
@@ -49,7 +76,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="The fingerprint of every node of a cluster, and whether identically configured nodes really are the same.",
+    help="Measure the nodes of a cluster and find those that do not match their peers.",
 )
 
 

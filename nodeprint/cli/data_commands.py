@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nodeprint.cli.app import DATA, app
+from nodeprint.cli.app import app
 from nodeprint.cli.shared import Format, input_files, judge_and_write, leave_out, print_result
 
 #: Those of topology/presets.py, which is not imported to print the help.
@@ -25,7 +25,6 @@ PRESETS = (
 
 @app.command(
     "import",
-    rich_help_panel=DATA,
     epilog="Example: nodeprint import *.csv --out results/published --part 'EPYC 7742' --sockets 2",
 )
 def import_(
@@ -64,7 +63,6 @@ def import_(
 
 
 @app.command(
-    rich_help_panel=DATA,
     epilog="Example: nodeprint simulate rome-2x64 --nodes 8 --defect 'node003: core 37 +6%' --out results/sim",
 )
 def simulate(
@@ -94,7 +92,7 @@ def simulate(
         typer.Option(help="A planted defect, e.g. 'node017: core 37 +6%'; an unknown one lists all kinds."),
     ] = None,
 ) -> None:
-    """Write a simulated fleet, with planted defects.
+    """Write a simulated fleet, with injected defects.
 
     It has the kernels' own formats and is marked as simulated in every file and on every page.
     """
@@ -124,16 +122,17 @@ def simulate(
     typer.echo(simulator.write(plan, out))
 
 
-@app.command(rich_help_panel=DATA, epilog="Example: nodeprint demo --out results/demo")
+@app.command(epilog="Example: nodeprint demo --out results/demo")
 def demo(
-    out: Annotated[Path, typer.Option(help="The campaign's folder; that of an earlier demo is replaced.")] = Path(
-        "results/demo"
-    ),
+    out: Annotated[
+        Path,
+        typer.Option(help="The campaign's folder; that of an earlier demo is replaced."),
+    ] = Path("results/demo"),
 ) -> None:
-    """Find a slow core in a simulated fleet, in less than a minute.
+    """Find a slow core in a simulated fleet.
 
-    Simulates eight nodes of 2 x 64 cores, one of which has a slow core, judges them and writes the report. Nothing is
-    measured; every line and page says that it is simulated.
+    Simulates eight nodes of 2x64 cores, one of which has a slow core, judges them and writes the report, in less than a
+    minute. Nothing is measured; every line and page says that it is simulated.
     """
     from nodeprint.report import documents
     from nodeprint.simulate import demo as demonstration
@@ -145,9 +144,7 @@ def demo(
     print_result(out)
 
 
-@app.command(
-    rich_help_panel=DATA, epilog="Example: nodeprint sources --to nodeprint && cd nodeprint && make -C kernels"
-)
+@app.command(epilog="Example: nodeprint sources --to nodeprint && cd nodeprint && make -C kernels")
 def sources(
     to: Annotated[Path | None, typer.Option(help="Copy them into this new folder.")] = None,
 ) -> None:

@@ -7,15 +7,16 @@ from typing import Annotated
 
 import typer
 
-from nodeprint.cli.app import MEASURE, app
+from nodeprint.cli.app import app
 from nodeprint.cli.shared import Json, print_json, print_text
 from nodeprint.settings.texts import say
 
 
-@app.command(rich_help_panel=MEASURE, epilog="Example: nodeprint here --pdf matrix.pdf")
+@app.command(epilog="Example: nodeprint here --pdf matrix.pdf")
 def here(
     csv: Annotated[
-        Path | None, typer.Option(help="Write the pairs' medians as a table: cpu_a, cpu_b, latency_ns.")
+        Path | None,
+        typer.Option(help="Write the pairs' medians as a table: cpu_a, cpu_b, latency_ns."),
     ] = None,
     pdf: Annotated[Path | None, typer.Option(help="Write the matrix as PDF.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Write the matrix as SVG.")] = None,

@@ -3,87 +3,134 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nodeprint.cli.app import JUDGE, MEASURE, app
+from nodeprint.cli.app import app
 from nodeprint.cli.shared import Json, print_json, print_text, say_origin
 from nodeprint.errors import NodeprintError
 from nodeprint.settings.texts import say
 
+if TYPE_CHECKING:
+    from nodeprint.history.changes import Histories
 
-@app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint since results/before results/after")
-def since(
-    campaigns: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="Judged campaigns, or folders of them, such as a baseline; without any `results`.", show_default=False
-        ),
-    ] = None,
-    page: Annotated[
-        Path | None,
-        typer.Option(
-            help="Also write a page with the course of each node over time: a name that ends in .html or .pdf."
-        ),
-    ] = None,
+
+Campaigns = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        help="Judged campaigns, or directories of them, such as a baseline; without any `results`.", show_default=False
+    ),
+]
+
+
+@app.command(epilog="Example: nodeprint diff results/before results/after")
+def diff(
+    before: Annotated[
+        Path, typer.Argument(help="A judged campaign, or a directory of them, as a baseline.", show_default=False)
+    ],
+    after: Annotated[Path, typer.Argument(help="The campaign to compare with it.", show_default=False)],
     figures: Annotated[
         Path | None,
         typer.Option(
-            help="Draw the matrices of two campaigns beside each other on one scale, into this folder (SVG, PDF, CSV);"
-            " of campaigns without a common node, such as two parts, the first node of each."
+            help="Draw the matrices of both beside each other on one scale, into this directory (SVG, PDF, CSV); of"
+            " campaigns without a common node, such as two parts, the first node of each.",
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Print which parts of which nodes changed, and when.
+    """Compare the nodes of two campaigns.
 
-    Between two jobs of a campaign, two campaigns, or over a year of them: the level of every part of every node, where
-    it changed by more than its tolerance, and what changed in the node's configuration at that time.
+    Prints each component that changed by more than its tolerance, by node, and the changes of the node's configuration.
     """
-    from nodeprint.history import change_sentences, changes, selection
-    from nodeprint.settings import config as configuration
-
-    folders = campaigns or [Path("results")]
-    # Path.resolve raises RuntimeError where links go round
-    if len({os.path.realpath(folder) for folder in folders}) < len(folders):
-        raise NodeprintError("is named twice", where=folders[-1], advice="name another campaign, or one alone")
-    if figures is not None and len(folders) != 2:
-        raise NodeprintError("draws two campaigns", key="--figures", advice="name two")
-    selected = selection.of_one_machine(selection.campaigns(folders))
-    judged = selected.judged
-    histories = changes.histories(selected)
-    apart = configuration.plans_apart(judged[0].folder, judged[-1].folder)
-    if page is not None:
-        from nodeprint.history import page as pages
-
-        pages.write(page, histories)
+    found = _changes([before, after])
     drawn: list[Path] = []
     if figures is not None:
         from nodeprint.report import beside
 
-        drawn = beside.write(folders, figures, [history.node for history in histories.nodes if history.changes])
-    simulated = any(campaign.simulated for campaign in judged)
-    if json:
-        names = [campaign.name for campaign in judged]
-        facts = {"simulated": simulated, "campaigns": names, "left_out": histories.left_out, "nodes": histories.nodes}
-        facts |= {"common": histories.common.changes if histories.common is not None else ()}
-        facts |= {"copies": histories.copies, "arguments_differ": apart}
-        facts |= {"other_machines": histories.other_machines.to_dict("records")}
-        print_json(facts)
-        return
-    say_origin(simulated)
-    print_text(change_sentences.as_text(histories))
-    for name, (old, new) in apart.items():
-        typer.echo(say("commands", "other_arguments", measurement=name, old=old, new=new))
-    for path in drawn:
+        drawn = beside.write([before, after], figures, [node.node for node in found.histories.nodes if node.changes])
+    _print_changes(found, json=json)
+    for path in drawn if not json else ():
         typer.echo(path)
+
+
+@app.command(epilog="Example: nodeprint history results --page history.html")
+def history(
+    campaigns: Campaigns = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write a page with the course of each node: a name that ends in .html or .pdf.",
+        ),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Print which components changed, and when.
+
+    Reads the jobs of a campaign, or campaigns of a year: the level of every component of every node, when it changed by
+    more than its tolerance, and the changes of the node's configuration at that time.
+    """
+    found = _changes(campaigns or [Path("results")])
     if page is not None:
+        from nodeprint.history import page as pages
+
+        pages.write(page, found.histories)
+    _print_changes(found, json=json)
+    if page is not None and not json:
         typer.echo(f"page: {page}")
 
 
-@app.command(rich_help_panel=MEASURE, epilog="Example: make run NODES=$(nodeprint next --hours 2)")
+@dataclass(frozen=True)
+class _Changes:
+    """What changed over campaigns: their names, histories of nodes, and arguments of the first and the last that
+    differ."""
+
+    names: Sequence[str]
+    simulated: bool
+    histories: Histories
+    arguments: Mapping[str, tuple[str, str]]
+
+
+def _changes(folders: Sequence[Path]) -> _Changes:
+    """Read what changed over campaigns. Raises NodeprintError if one is named twice."""
+    from nodeprint.history import changes, selection
+    from nodeprint.settings import config as configuration
+
+    # Path.resolve raises RuntimeError where links go round
+    if len({os.path.realpath(folder) for folder in folders}) < len(folders):
+        raise NodeprintError("is named twice", where=folders[-1], advice="name another campaign, or one alone")
+    selected = selection.of_one_machine(selection.campaigns(folders))
+    judged = selected.judged
+    return _Changes(
+        [campaign.name for campaign in judged],
+        any(campaign.simulated for campaign in judged),
+        changes.histories(selected),
+        configuration.plans_apart(judged[0].folder, judged[-1].folder),
+    )
+
+
+def _print_changes(found: _Changes, *, json: bool) -> None:
+    from nodeprint.history import change_sentences
+
+    histories = found.histories
+    if json:
+        facts = {"simulated": found.simulated, "campaigns": found.names}
+        facts |= {"left_out": histories.left_out, "nodes": histories.nodes}
+        facts |= {"common": histories.common.changes if histories.common is not None else ()}
+        facts |= {"copies": histories.copies, "arguments_differ": found.arguments}
+        facts |= {"other_machines": histories.other_machines.to_dict("records")}
+        print_json(facts)
+        return
+    say_origin(found.simulated)
+    print_text(change_sentences.as_text(histories))
+    for name, (old, new) in found.arguments.items():
+        typer.echo(say("commands", "other_arguments", measurement=name, old=old, new=new))
+
+
+@app.command(epilog="Example: make run NODES=$(nodeprint next --hours 2)")
 def next(
     hours: Annotated[float, typer.Option(min=0, help="Node hours to spend: ten nodes of 12 minutes are two.")],
     config: Annotated[Path, typer.Option(help="The configuration, whose campaign is measured.")] = Path(

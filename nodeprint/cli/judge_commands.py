@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nodeprint.cli import judge_request as options
-from nodeprint.cli.app import JUDGE, app
-from nodeprint.cli.shared import (
-    Campaign,
-    Json,
-    print_json,
-    print_outcome,
-    say_origin,
-)
+from nodeprint.cli.app import app
+from nodeprint.cli.shared import Campaign, Json, print_json, print_outcome, say_origin
 from nodeprint.settings.texts import say
 
 if TYPE_CHECKING:
@@ -27,12 +21,15 @@ if TYPE_CHECKING:
 _Accepted = Annotated[
     Path | None, typer.Option(help="A file as config/acceptance.yaml; without it the campaign's own copy, if any.")
 ]
-baselines = typer.Typer(no_args_is_help=True, help="Save judged campaigns to compare later ones with.")
-app.add_typer(baselines, name="baseline", rich_help_panel=JUDGE)
+baselines = typer.Typer(
+    no_args_is_help=True,
+    help="Save judged campaigns to compare later ones with.",
+    epilog="Example: nodeprint baseline save results/main --to baselines/cluster",
+)
+app.add_typer(baselines, name="baseline")
 
 
 @app.command(
-    rich_help_panel=JUDGE,
     epilog="Examples: nodeprint judge results/main --json --fail-on not-same; nodeprint judge stream.csv --tolerance 5",
 )
 def judge(
@@ -135,9 +132,7 @@ def _judge_one(campaign: Path, name: str, kinds: tuple[Kind, ...], *, json: bool
         raise typer.Exit(3)
 
 
-@app.command(
-    rich_help_panel=JUDGE, epilog="Example: nodeprint check results/main cn017 1; on cn017, as it measures this machine"
-)
+@app.command(epilog="Example: nodeprint check results/main cn017 1; on cn017, as it measures this machine")
 def check(
     campaign: Campaign,
     node: Annotated[str, typer.Argument(help="The node that the finding is of.", show_default=False)],
@@ -146,7 +141,7 @@ def check(
         typer.Argument(help="Its number on the node's page, or its kind (core-slow); without it all are checked."),
     ] = "",
 ) -> None:
-    """Measure what was found on a node again, on this machine.
+    """Measure a finding again on this machine.
 
     Three runs of the finding's own measurement, compared with the finding's own expected value. Ends with PASS and 0,
     with FAIL and 1 where it is still there, or with INCONCLUSIVE and 3: other programs disturbed it, or the runs
@@ -157,7 +152,7 @@ def check(
     raise typer.Exit(run_check.check(campaign, node, finding))
 
 
-@app.command(rich_help_panel=JUDGE, epilog="Example: nodeprint drift results/main")
+@app.command(epilog="Example: nodeprint drift results/main")
 def drift(
     campaign: Annotated[
         Path, typer.Argument(help="A campaign, measured or only surveyed, or a folder of Ansible's `setup` facts.")

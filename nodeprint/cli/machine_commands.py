@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from nodeprint.cli.app import MACHINES, app
+from nodeprint.cli.app import app
 from nodeprint.cli.shared import Format, Json, input_files, print_json, print_text, read_labels, say_origin
 
 
-@app.command(rich_help_panel=MACHINES, epilog="Example: nodeprint topology --json")
+@app.command(epilog="Example: nodeprint topology --json")
 def topology(
     root: Annotated[
         Path | None, typer.Option(help="A live or captured root, or an archive of one; without it, this machine's.")
@@ -35,7 +35,7 @@ def topology(
     print_text(as_text(machine))
 
 
-@app.command(rich_help_panel=MACHINES, epilog="Example: nodeprint structure 'AMD EPYC 7773X.csv'")
+@app.command(epilog="Example: nodeprint structure 'AMD EPYC 7773X.csv'")
 def structure(
     file: Annotated[
         Path,
@@ -45,7 +45,10 @@ def structure(
     root: Annotated[Path | None, typer.Option(help="Compare it with the labels of this root or survey.")] = None,
     xml: Annotated[Path | None, typer.Option(help="Or of this XML file of lstopo.")] = None,
     cpuid: Annotated[Path | None, typer.Option(help="Or of this folder of CPUID dumps.")] = None,
-    pdf: Annotated[Path | None, typer.Option(help="Draw the matrix in the order of its groups into this PDF.")] = None,
+    pdf: Annotated[
+        Path | None,
+        typer.Option(help="Draw the matrix in the order of its groups into this PDF."),
+    ] = None,
     svg: Annotated[Path | None, typer.Option(help="The same as SVG.")] = None,
     json: Json = False,
 ) -> None:

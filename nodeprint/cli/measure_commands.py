@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nodeprint.campaign import derived
-from nodeprint.cli.app import MEASURE, app
+from nodeprint.cli.app import app
 from nodeprint.cli.shared import Campaign, Json, leave_out, print_json, print_text
 from nodeprint.errors import NodeprintError
 
@@ -46,7 +46,7 @@ def check_call(settings: Config, config: Path, again: str, kernels: Path) -> Seq
     return names
 
 
-@app.command(rich_help_panel=MEASURE, epilog="Example: nodeprint discover --config config/config.yaml")
+@app.command(epilog="Example: nodeprint discover --config config/config.yaml")
 def discover(
     config: Annotated[Path, typer.Option(help="The configuration.")] = _CONFIG,
     again: Annotated[str, typer.Option(help="Nodes to measure again as a new job, as in cn[001-004],gpu7.")] = "",
@@ -100,7 +100,7 @@ def discover(
     typer.echo(folder)
 
 
-@app.command(rich_help_panel=MEASURE, epilog="Example: nodeprint doctor")
+@app.command(epilog="Example: nodeprint doctor")
 def doctor(json: Json = False) -> None:
     """Print what can be measured here and what is missing.
 
@@ -118,7 +118,6 @@ def doctor(json: Json = False) -> None:
 
 
 @app.command(
-    rich_help_panel=MEASURE,
     epilog="Example: nodeprint status results/main --watch; ssh login nodeprint status results/main --json",
 )
 def status(
@@ -130,7 +129,7 @@ def status(
         str, typer.Option(help="With --node: end with 3 where its outcome is one of these, as of `nodeprint judge`.")
     ] = "",
 ) -> None:
-    """Print which nodes are measured, at work or failed.
+    """Show which nodes are measured, running or failed.
 
     Which ones are measured, running, queued, failed or left out, and why.
     Ends with 0 where all nodes that were to be measured are, 3 while nodes run or are queued, else with 1.

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nodeprint.cli.app import SHOW, app
+from nodeprint.cli.app import app
 from nodeprint.cli.shared import Campaign, Json, leave_out, print_json, print_result
 from nodeprint.errors import CannotWriteError, printable
 from nodeprint.settings.texts import say
@@ -24,7 +24,7 @@ def _advised(advice: str) -> Iterator[None]:
         raise CannotWriteError(error.problem, advice=advice) from error
 
 
-@app.command(rich_help_panel=SHOW, epilog="Example: nodeprint report results/main --figures --pseudonyms")
+@app.command(epilog="Example: nodeprint report results/main --figures --pseudonyms")
 def report(
     campaign: Campaign,
     figures: Annotated[
@@ -53,7 +53,10 @@ def report(
         str | None,
         typer.Option(help="Only the PDFs of these nodes, whatever came of them, e.g. cn[001-004],gpu7."),
     ] = None,
-    to: Annotated[Path | None, typer.Option(help="Another folder, as of a campaign that cannot be written.")] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(help="Another folder, as of a campaign that cannot be written."),
+    ] = None,
 ) -> None:
     """Write the report of a judged campaign.
 
@@ -84,12 +87,12 @@ def report(
         typer.echo(path)
 
 
-@app.command(rich_help_panel=SHOW, epilog="Example: nodeprint verify results/main")
+@app.command(epilog="Example: nodeprint verify results/main")
 def verify(
     campaigns: Annotated[list[Path], typer.Argument(help="Judged campaigns.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Check that campaigns are unchanged since they were judged.
+    """Check that judged campaigns are unchanged.
 
     Prints each file that is missing, changed or new, and then exits with status 3.
     """
@@ -115,7 +118,7 @@ def verify(
         raise typer.Exit(3)
 
 
-@app.command(rich_help_panel=SHOW, epilog="Example: nodeprint show results/main")
+@app.command(epilog="Example: nodeprint show results/main")
 def show(campaign: Campaign) -> None:
     """Print the result of a campaign and its PDF's path.
 
@@ -125,14 +128,12 @@ def show(campaign: Campaign) -> None:
         raise typer.Exit(1)
 
 
-@app.command(
-    rich_help_panel=SHOW, epilog="Example: nodeprint protocol results/acceptance-1 results/acceptance-2 --to protocol"
-)
+@app.command(epilog="Example: nodeprint protocol results/acceptance-1 results/acceptance-2 --to protocol")
 def protocol(
     campaigns: Annotated[list[Path], typer.Argument(help="Judged campaigns, the oldest first.", show_default=False)],
     to: Annotated[Path, typer.Option(help="The folder that the protocol is written into.")] = Path("protocol"),
 ) -> None:
-    """Write the acceptance protocol of campaigns, to be signed.
+    """Write the acceptance report of campaigns, to sign.
 
     What is suggested by the list of nodes (accepted, with reservations, rejected), reservations with remedy and
     deadline, tolerances and limits, racks and serial numbers, and MANIFEST.sha256 over all files.
@@ -143,9 +144,7 @@ def protocol(
         typer.echo(path)
 
 
-@app.command(
-    rich_help_panel=SHOW, epilog="Example: nodeprint export results/main --to deviations.csv --table deviations"
-)
+@app.command(epilog="Example: nodeprint export results/main --to deviations.csv --table deviations")
 def export(
     campaign: Campaign,
     to: Annotated[

@@ -1,4 +1,4 @@
-"""`nodeprint since --page`: what changed over campaigns as a document, with the renderers of the report."""
+"""`nodeprint history --page`: what changed over campaigns as a document, with the renderers of the report."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.baseline import MIN_BOOTS, MIN_RUNS, begun, boots_of, runs_of
 
-#: What was judged of a campaign, which `nodeprint since` reads of a baseline as of a campaign.
+#: What was judged of a campaign, which `nodeprint diff` reads of a baseline as of a campaign.
 _JUDGED = ("verdict.json", "deviations.nc")
 
 

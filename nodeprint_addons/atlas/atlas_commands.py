@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nodeprint.cli.app import SHOW
 from nodeprint.cli.shared import Json, print_json
 from nodeprint.errors import NodeprintError
 from nodeprint.settings.texts import say
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 
 
-@commands.command(rich_help_panel=SHOW, epilog="Example: nodeprint publish results/main/nodes/cn017 --to card.json")
+@commands.command(epilog="Example: nodeprint publish results/main/nodes/cn017 --to card.json")
 def publish(
     where: Annotated[
         Path | None,
@@ -47,7 +46,6 @@ def publish(
 
 @commands.command(
     "verify-card",
-    rich_help_panel=SHOW,
     epilog="Example: nodeprint verify-card card.json --signers allowed_signers",
 )
 def verify_card(
@@ -88,7 +86,7 @@ def _called(card: Card) -> str:
     return f"SIMULATED, {processor}" if card.origin.simulated else processor
 
 
-@commands.command(rich_help_panel=SHOW, epilog="Example: nodeprint atlas cards --to site")
+@commands.command(epilog="Example: nodeprint atlas cards --to site")
 def atlas(
     folder: Annotated[Path, typer.Argument(help="Cards, and matrices of other tools named after their processors.")],
     to: Annotated[Path, typer.Option(help="The folder of the site.")] = Path("atlas"),

@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
-from nodeprint.cli.app import MACHINES
 from nodeprint.cli.shared import Json, input_files, leave_out, print_json, read_labels, say_origin
 
 commands = typer.Typer()
 
 
-@commands.command(rich_help_panel=MACHINES, epilog="Example: nodeprint iodie results/main/nodes/cn017")
+@commands.command(epilog="Example: nodeprint iodie results/main/nodes/cn017")
 def iodie(
     where: Annotated[
         list[Path],

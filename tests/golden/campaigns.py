@@ -342,7 +342,7 @@ def baseline(stage: Stage) -> None:
     stage.judge("before", pages=False)
     stage.run("baseline", "save", "before", "--to", "saved")
     stage.judge("main", "--baseline", "saved")
-    stage.run("since", "before", "main")
+    stage.run("diff", "before", "main")
 
 
 @golden

@@ -11,7 +11,7 @@ from tests.support.real_parts import ROOT
 
 def test_the_year_on_the_page_is_what_the_commands_print(tmp_path: Path) -> None:
     printed = list(runpy.run_path(str(ROOT / "docs/year.py"))["blocks"](tmp_path))
-    page = re.findall(r"```\n\$ nodeprint since results\n(.*?)\n```", (ROOT / "docs/year.md").read_text(), re.DOTALL)
+    page = re.findall(r"```\n\$ nodeprint history results\n(.*?)\n```", (ROOT / "docs/year.md").read_text(), re.DOTALL)
     assert len(page) == len(printed) == 2
     for on_page, output in zip(page, printed, strict=True):
         assert on_page.splitlines() == [line.rstrip() for line in output.splitlines()]

@@ -202,7 +202,7 @@ def _of_terminal(text: str) -> Iterator[Statement]:
 
 #: Commands that judge a file and keep nothing, and those whose results no verdict has, which have tests of their own.
 _UNKEPT = re.compile(
-    r"\$ nodeprint (?:judge \S+\.csv(?!.*--to )|judge data/\S+(?!.*--to )|iodie|structure|since|status|drift)"
+    r"\$ nodeprint (?:judge \S+\.csv(?!.*--to )|judge data/\S+(?!.*--to )|iodie|structure|diff|history|status|drift)"
 )
 
 

@@ -55,7 +55,7 @@ _COMMANDS = (
     ("export", "BASE", "--to", "OUT.csv", "--table", "coherence-cas"),
     ("verify", "BASE"),
     ("drift", "BASE"),
-    ("since", "BASE"),
+    ("history", "BASE"),
     ("open", "BASE"),
 )
 #: So often it is shown how many were tried.

@@ -45,14 +45,16 @@ def call(program: str, *words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
-def commands(program: str) -> set[str]:
+def help_of(program: str) -> str:
     done = call(program, "--help")
     assert done.returncode == 0, done.stderr
-    return {words[0] for line in done.stdout.splitlines() if line.startswith("  ") and (words := line.split())}
+    return done.stdout
 
 
 def test_commands_come_and_go_with_the_addons() -> None:
-    assert commands(_PRESENT) - commands(_HIDDEN) == {"atlas", "iodie", "publish", "verify-card"}
+    row = "Research  atlas, iodie, publish, verify-card\n"
+    assert row in help_of(_PRESENT)
+    assert help_of(_HIDDEN) == help_of(_PRESENT).replace(row, "")
     done = call(_HIDDEN, "iodie", "results/main")
     assert done.returncode == 2 and "No such command 'iodie'" in done.stderr
 
@@ -87,7 +89,7 @@ def test_rows_of_a_single_machine_come_and_go_with_the_addons(campaign: Callable
 
 def test_a_broken_addon_is_named_and_left_out() -> None:
     done = call(_BROKEN, "--help")
-    assert done.returncode == 0 and "  iodie " in done.stdout
+    assert done.returncode == 0 and "iodie" in done.stdout
     expected = (
         "nodeprint: add-on gone (nodeprint_gone:commands) fails to load: No module named 'nodeprint_gone'; install"
     )

@@ -185,8 +185,8 @@ def test_no_file_of_a_campaign_gives_a_traceback(
     for path in list(campaign.glob(spoiled)) or [campaign / spoiled]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(CONTENT[name])
-    for command in ("show", "drift", "judge", "since"):
-        code = call(command, campaign, *([campaign] if command == "since" else []))
+    for command in ("show", "drift", "judge", "diff"):
+        code = call(command, campaign, *([campaign] if command == "diff" else []))
         said = capsys.readouterr()
         assert code in (0, 1, 2), (command, said.err)
         assert "Traceback" not in said.err + said.out

@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from nodeprint import __version__
 from nodeprint.cli import app
-from nodeprint.cli.app import GROUPS
+from nodeprint.cli.app import GROUPS, RESEARCH
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
 from nodeprint.settings import commit
 from tests.support.command_line import call
@@ -27,13 +28,41 @@ def output(*words: str) -> str:
     return done.stdout
 
 
-def test_help_lists_every_command_with_what_it_is_for() -> None:
-    text = output("--help")
-    listed = dict(re.findall(r"^  ([a-z][a-z-]*) {2,}(\S.*)$", text, re.MULTILINE))
-    commands = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
-    assert set(listed) == commands | {group.name for group in app.registered_groups}
-    assert all(what.endswith(".") and not what.endswith("...") for what in listed.values()), "a sentence, not cut"
-    assert [line for line in text.splitlines() if line.endswith(":")][1:] == [f"{group}:" for group in GROUPS]
+def test_help_fits_a_screen_and_lists_every_command() -> None:
+    """It had 46 lines: a terminal showed the last half of them."""
+    program = Path(sys.executable).with_name("nodeprint")
+    text = subprocess.run(
+        [program, "--help"], env=os.environ | {"COLUMNS": "80"}, capture_output=True, text=True, timeout=60, check=True
+    ).stdout
+    lines = text.splitlines()
+    assert len(lines) <= 29 and max(map(len, lines)) <= 80
+    rows = re.findall(r"^([A-Z][a-z]*| ) +([a-z][a-z-]*)  +(\S.*)$", text, re.MULTILINE)
+    assert [group for group, *_ in rows if group.strip()] == list(GROUPS)
+    assert all(what.endswith(".") for *_, what in rows), "a sentence each, on one line"
+    (addons,) = re.findall(rf"^{RESEARCH}  (.*)$", text, re.MULTILINE)
+    known = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert sorted([name for _, name, _ in rows] + addons.split(", ")) == sorted(known)
+
+
+def command_names() -> list[str]:
+    """Every command, with those of `baseline`."""
+    click = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    return [name for name in click if name != "baseline"] + ["baseline save", "baseline export", "baseline"]
+
+
+@pytest.mark.parametrize("name", command_names())
+def test_the_help_of_every_command_has_an_example_of_it(name: str) -> None:
+    text = " ".join(output(*name.split(), "--help").split())
+    assert f"nodeprint {name} " in text.partition("Example")[2] + " "
+
+
+def test_a_former_command_is_rejected_with_the_new_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("since", "results/before", "results/after") == 2
+    assert capsys.readouterr() == (
+        "",
+        "nodeprint: since: this command has another name now; call `nodeprint diff A B` for two campaigns, or "
+        "`nodeprint history` for many\n",
+    )
 
 
 def test_an_interrupted_command_says_so_in_a_line(

@@ -49,11 +49,11 @@ def test_all_outputs_say_the_same(tmp_path: Path) -> None:
     call("judge", tmp_path / "c", "--fail-on", "found", code=3)  # and again from the folder
 
 
-def test_what_changed_since_is_read_of_two_tables(tmp_path: Path) -> None:
+def test_two_tables_are_compared(tmp_path: Path) -> None:
     for name, slow, day in (("a", 1.0, "2026-11-01"), ("b", 0.85, "2026-11-20")):
         (tmp_path / "t.csv").write_text(table(slow=slow, day=day))
         call("judge", tmp_path / "t.csv", "--to", tmp_path / name)
-    said = call("since", tmp_path / "a", tmp_path / "b")
+    said = call("diff", tmp_path / "a", tmp_path / "b")
     assert "n03" in said and "gpu 2" in said and "2026-11-20" in said
 
 
@@ -63,10 +63,10 @@ def test_a_table_alone_is_compared_with_nothing_and_tables_without_times_are_dra
         rows = [line.rpartition(",")[0] for line in table(slow=slow).splitlines()]
         (tmp_path / "t.csv").write_text("\n".join(rows))
         call("judge", tmp_path / "t.csv", "--to", tmp_path / name)
-    assert call("since", tmp_path / "a") == "1 campaign; measured once, so that nothing is compared: n[00-11]\n"
-    twice = CliRunner().invoke(app, ["since", str(tmp_path / "a"), str(tmp_path / "a")])
+    assert call("history", tmp_path / "a") == "1 campaign; measured once, so that nothing is compared: n[00-11]\n"
+    twice = CliRunner().invoke(app, ["diff", str(tmp_path / "a"), str(tmp_path / "a")])
     assert "is named twice" in str(twice.exception)
-    said = call("since", tmp_path / "a", tmp_path / "b", "--page", tmp_path / "page.html")
+    said = call("history", tmp_path / "a", tmp_path / "b", "--page", tmp_path / "page.html")
     assert "no part moved by more than its tolerance on 11 of 12 nodes" in said
     assert (tmp_path / "page.html").read_text().count("<svg") == 12
 

@@ -65,7 +65,7 @@ def test_one_measurement_alone_is_to_be_measured_again(weeks: Path, tmp_path: Pa
 
 
 def test_the_command_prints_lines_and_courses(weeks: Path) -> None:
-    done = CliRunner().invoke(app, ["since", str(weeks)], catch_exceptions=False)
+    done = CliRunner().invoke(app, ["history", str(weeks)], catch_exceptions=False)
     first, *lines = done.stdout.splitlines()
     assert first == "SIMULATED, not a measurement"
     line = next(line for line in lines if line.startswith("node002: core 17"))
@@ -73,7 +73,7 @@ def test_the_command_prints_lines_and_courses(weeks: Path) -> None:
     assert lines[0].startswith("all 5 nodes: ") and "with Linux kernel 6.1.0-sim to 6.12" in lines[0]
     assert sum(line.startswith("all nodes  ") for line in lines) == 1
     assert sum(line.startswith(f"node00{i}  ") for i in range(5) for line in lines) == 5
-    facts = json.loads(CliRunner().invoke(app, ["since", str(weeks), "--json"], catch_exceptions=False).stdout)
+    facts = json.loads(CliRunner().invoke(app, ["history", str(weeks), "--json"], catch_exceptions=False).stdout)
     assert facts["simulated"] and len(facts["campaigns"]) == 7 and len(facts["nodes"]) == 5
     assert [len(change["nodes"]) for change in facts["common"]] == [5]
 
@@ -205,7 +205,7 @@ def test_two_campaigns_are_compared_by_parts_and_drawn(tmp_path: Path) -> None:
     before, after = judged_weeks(tmp_path, PLAN, range(2), {1: [SLOW, BIOS]})
     for folder in (before, after):
         (folder / "plan.tsv").write_text(f"coherence-cas\tcoherence\t--op {folder.name}\n")
-    words = ["since", str(before), str(after), "--figures", str(tmp_path / "figures")]
+    words = ["diff", str(before), str(after), "--figures", str(tmp_path / "figures")]
     lines = CliRunner().invoke(app, words, catch_exceptions=False).stdout.splitlines()
     assert lines[1].startswith("node002: core 17") and "with BIOS 1.2.3 to 2.1, in one measurement" in lines[1]
     assert any("no part moved by more than its tolerance on 4 of 5 nodes" in line for line in lines)
@@ -216,11 +216,6 @@ def test_two_campaigns_are_compared_by_parts_and_drawn(tmp_path: Path) -> None:
     (change,) = (change for node in facts["nodes"] for change in node["changes"])
     assert not facts["common"]
     assert change["tolerance"] == pytest.approx(0.04) and change["interval"]["low"] < 0.06 < change["interval"]["high"]
-
-
-def test_matrices_of_more_than_two_campaigns_are_not_drawn(weeks: Path) -> None:
-    with pytest.raises(NodeprintError, match="--figures: draws two campaigns; name two"):
-        CliRunner().invoke(app, ["since", str(weeks), "--figures", "x"], catch_exceptions=False)
 
 
 ALONE = Plan(preset("naples-2x32"), nodes=1, runs=2, passes=1, pair_runs=4, cells=True)
@@ -240,7 +235,7 @@ def test_a_change_of_an_only_node_is_found(tmp_path: Path) -> None:
     assert change.effect == pytest.approx(0.08, abs=0.02) and change.confirmed and change.since[:10] == "2026-01-15"
     assert change.interval.low < 0.08 < change.interval.high and change.tolerance == pytest.approx(0.02)
     assert change.fields == {"bios": ("1.2.3", "2.1")} and not change.compared
-    printed = CliRunner().invoke(app, ["since", str(tmp_path)], catch_exceptions=False).stdout
+    printed = CliRunner().invoke(app, ["history", str(tmp_path)], catch_exceptions=False).stdout
     assert "node000: " in printed and "on 0 of 1 node" in printed
 
 

@@ -31,7 +31,7 @@ def weeks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_html_has_the_changes_in_sentences_and_a_figure_of_each_node(weeks: Path, tmp_path: Path) -> None:
     to = tmp_path / "history.html"
-    done = CliRunner().invoke(app, ["since", str(weeks), "--page", str(to)], catch_exceptions=False)
+    done = CliRunner().invoke(app, ["history", str(weeks), "--page", str(to)], catch_exceptions=False)
     assert done.stdout.splitlines()[-1] == f"page: {to}"
     page = to.read_text()
     assert page.count("<svg") == 4 and ">SIMULATED<" in page
@@ -41,18 +41,18 @@ def test_html_has_the_changes_in_sentences_and_a_figure_of_each_node(weeks: Path
     links = set(re.findall(r'href="#([^"]+)"', page))
     assert "nodes-node-node002" in links and all(f'id="{link}"' in page for link in links)
     again = tmp_path / "again.html"
-    CliRunner().invoke(app, ["since", str(weeks), "--page", str(again)], catch_exceptions=False)
+    CliRunner().invoke(app, ["history", str(weeks), "--page", str(again)], catch_exceptions=False)
     assert again.read_bytes() == to.read_bytes()
 
 
 def test_pdf_is_written_where_the_name_says_so(weeks: Path, tmp_path: Path) -> None:
-    assert call("since", weeks, "--page", tmp_path / "history.pdf") == 0
+    assert call("history", weeks, "--page", tmp_path / "history.pdf") == 0
     assert (tmp_path / "history.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_another_kind_of_file_is_refused(weeks: Path, tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match=r"--page: is neither HTML nor PDF by its name; name a file"):
-        CliRunner().invoke(app, ["since", str(weeks), "--page", str(tmp_path / "a.svg")], catch_exceptions=False)
+        CliRunner().invoke(app, ["history", str(weeks), "--page", str(tmp_path / "a.svg")], catch_exceptions=False)
 
 
 def test_a_hostile_name_prints_harmlessly(tmp_path: Path) -> None:
@@ -66,6 +66,6 @@ def test_a_hostile_name_prints_harmlessly(tmp_path: Path) -> None:
         nodes = [name if node == "node001" else node for node in table["node"].values]
         table.assign_coords(node=("sample", nodes)).to_netcdf(path.with_name("deviations.nc"), engine="h5netcdf")
     for ending in ("html", "pdf"):
-        assert call("since", folder, "--page", tmp_path / f"history.{ending}") == 0
+        assert call("history", folder, "--page", tmp_path / f"history.{ending}") == 0
     page = (tmp_path / "history.html").read_text()
     assert "\x1b" not in page and "?[31m$x$&lt;b&gt;" in page

@@ -34,7 +34,7 @@ def weeks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed(*words: str | Path) -> str:
-    return CliRunner().invoke(app, ["since", *map(str, words)], catch_exceptions=False).stdout
+    return CliRunner().invoke(app, ["history", *map(str, words)], catch_exceptions=False).stdout
 
 
 def changed(name: str, effect: float = 0.06) -> NodeHistory:

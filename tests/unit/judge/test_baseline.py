@@ -206,8 +206,8 @@ def test_a_change_is_one_where_its_whole_interval_is_outside_the_tolerance(base:
     assert set(found) == {"node003"}
 
 
-def test_a_baseline_has_what_since_reads_of_a_campaign(tmp_path: Path) -> None:
-    """`nodeprint since BASELINE CAMPAIGN` said that the baseline holds no judged campaign."""
+def test_a_baseline_has_what_diff_reads_of_a_campaign(tmp_path: Path) -> None:
+    """`nodeprint diff BASELINE CAMPAIGN` said that the baseline holds no judged campaign."""
     judged = [written(tmp_path / name) for name in ("a", "b")]
     for campaign in judged:
         (campaign / "verdict.json").write_text(campaign.name)

@@ -53,4 +53,4 @@ def test_campaigns_of_other_operations_are_refused(tmp_path: Path) -> None:
 
 
 def test_help_says_where_they_go() -> None:
-    assert "--figures" in CliRunner().invoke(app, ["since", "--help"]).output
+    assert "--figures" in CliRunner().invoke(app, ["diff", "--help"]).output
