@@ -29,7 +29,7 @@ _KINDS = {
 
 
 def write(path: Path, content: str | bytes | memoryview) -> Path:
-    """Write the file `path`, with the folders it lies in; returns it. Raises CannotWriteError."""
+    """Write the file `path`, with the directories it lies in; returns it. Raises CannotWriteError."""
     with replacing(path) as partial:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
@@ -51,12 +51,28 @@ def replacing(path: Path) -> Iterator[Path]:
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
     """As `replacing`, for a folder: what it held before is gone at the end."""
+    check_directories(path)
     with _partial(path, stat.S_IFDIR) as partial:
         partial.mkdir()
         yield partial
         if path.exists():
             shutil.rmtree(path)
         partial.replace(path)
+
+
+def make_directories(path: Path) -> None:
+    """Make the directory `path` with those it lies in. Raises CannotWriteError as `check_directories` does."""
+    check_directories(path)
+    path.mkdir(parents=True, exist_ok=True)
+
+
+def check_directories(path: Path) -> None:
+    """Raise CannotWriteError if the directory `path` would need a new one in `/`: root may make it, and a path that
+    begins there with a name that does not exist has a typing error."""
+    top = Path(*path.absolute().parts[:2])
+    if not top.exists():
+        problem = "does not exist, and nodeprint creates no directory in `/`"
+        raise CannotWriteError(problem, where=top, advice="create it, or name another path")
 
 
 def opened(path: Path) -> int:
@@ -66,7 +82,7 @@ def opened(path: Path) -> int:
     """
     check(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directories(path.parent)
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     except OSError as error:
         raise CannotWriteError(
@@ -84,7 +100,7 @@ def own_folder(path: Path) -> Path:
             raise CannotWriteError(
                 "is a symbolic link, and results are written into folders alone", where=path, advice="remove the link"
             )
-        path.mkdir(parents=True, exist_ok=True)
+        make_directories(path)
     except OSError as error:
         advice = "make it writable, or work in a copy of your own"
         raise CannotWriteError(f"cannot be made ({error.strerror})", where=path, advice=advice) from error
@@ -129,7 +145,7 @@ def _partial(path: Path, kind: int) -> Iterator[Path]:
     _check(path, kind)
     partial = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directories(path.parent)
         yield partial
     except (FileExistsError, NotADirectoryError) as error:
         file = next((str(folder) for folder in path.parents if folder.is_file()), "a part of its path")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-from nodeprint.errors import NodeprintError, printable
+from nodeprint.errors import NodeprintError, nearest, printable
 
 
 def _library() -> Any:
@@ -33,3 +34,10 @@ def fold(names: Iterable[str]) -> str:
     """Names as one list, the shortest that says all of them."""
     library = _library()
     return str(library.NodeSet.fromlist(list(names), resolver=library.RESOLVER_NOGROUP))
+
+
+def unknown(name: str, known: Iterable[str], *, key: str | None = None, where: Path | None = None) -> NodeprintError:
+    """Return the error for a name that is none of the `known` nodes of a campaign, which it names."""
+    names = list(known)
+    advice = f"{nearest(name, names)} its nodes are {printable(fold(names))}".strip()
+    return NodeprintError(f"no node {printable(name, 60)} in this campaign", key=key, where=where, advice=advice)

@@ -14,7 +14,7 @@ from typing import Annotated, get_type_hints
 
 from nodeprint import files, reading
 from nodeprint.campaign import derived, node_lists
-from nodeprint.errors import NodeprintError, nearest, printable
+from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings.keys import key
 
 #: A node's name is part of paths and of command lines: a host name, and nothing that looks like an option.
@@ -138,8 +138,7 @@ def again(nodes: Sequence[Node], names: Sequence[str]) -> list[Node]:
     listed = [node.node for node in nodes]
     missing = sorted(set(names) - set(listed))
     if missing:
-        advice = nearest(missing[0], listed) or f"its nodes are {printable(node_lists.fold(listed))}"
-        raise NodeprintError(f"no node {printable(missing[0])} in this campaign", key="NODES", advice=advice)
+        raise node_lists.unknown(missing[0], listed, key="NODES")
     return [replace(node, job=node.job + 1, measure=True) if node.node in names else node for node in nodes]
 
 

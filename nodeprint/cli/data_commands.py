@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nodeprint.cli.app import app
-from nodeprint.cli.shared import Format, input_files, judge_and_write, leave_out, print_result
+from nodeprint.cli.shared import Format, input_files, judge_and_write, leave_out, output_directory, print_result
 
 #: Those of topology/presets.py, which is not imported to print the help.
 PRESETS = (
@@ -29,7 +29,7 @@ PRESETS = (
 )
 def import_(
     files: Annotated[list[Path], typer.Argument(help="Matrices of other tools, one per node.")],
-    out: Annotated[Path, typer.Option(help="The folder of the new campaign.")],
+    out: Annotated[Path, typer.Option(callback=output_directory, help="The folder of the new campaign.")],
     format: Format = None,
     xml: Annotated[Path | None, typer.Option(help="Topology: an XML file of lstopo.")] = None,
     part: Annotated[str, typer.Option(help="Topology: a processor's name, e.g. 'EPYC 7742'.")] = "",
@@ -67,7 +67,7 @@ def import_(
 )
 def simulate(
     topology: Annotated[str, typer.Argument(help=f"A preset ({', '.join(PRESETS)}) or a captured root or survey.")],
-    out: Annotated[Path, typer.Option(help="The folder of the new campaign.")],
+    out: Annotated[Path, typer.Option(callback=output_directory, help="The folder of the new campaign.")],
     nodes: Annotated[int, typer.Option(min=1, max=100_000, help="Nodes of the fleet.")] = 8,
     jobs: Annotated[int, typer.Option(min=1, max=1000, help="Jobs per node.")] = 1,
     runs: Annotated[int, typer.Option(min=1, max=1000, help="Runs per job; of coherence-cas three times as many.")] = 2,
@@ -126,7 +126,7 @@ def simulate(
 def demo(
     out: Annotated[
         Path,
-        typer.Option(help="The campaign's folder; that of an earlier demo is replaced."),
+        typer.Option(callback=output_directory, help="The campaign's folder; that of an earlier demo is replaced."),
     ] = Path("results/demo"),
 ) -> None:
     """Find a slow core in a simulated fleet.
@@ -146,7 +146,7 @@ def demo(
 
 @app.command(epilog="Example: nodeprint sources --to nodeprint && cd nodeprint && make -C kernels")
 def sources(
-    to: Annotated[Path | None, typer.Option(help="Copy them into this new folder.")] = None,
+    to: Annotated[Path | None, typer.Option(callback=output_directory, help="Copy them into this new folder.")] = None,
 ) -> None:
     """Print or copy the kernels, workflow and configuration.
 

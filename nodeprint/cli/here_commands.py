@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nodeprint.cli.app import app
-from nodeprint.cli.shared import Json, print_json, print_text
+from nodeprint.cli.shared import Json, output_file, print_json, print_text
 from nodeprint.settings.texts import say
 
 
@@ -16,10 +16,10 @@ from nodeprint.settings.texts import say
 def here(
     csv: Annotated[
         Path | None,
-        typer.Option(help="Write the pairs' medians as a table: cpu_a, cpu_b, latency_ns."),
+        typer.Option(callback=output_file, help="Write the pairs' medians as a table: cpu_a, cpu_b, latency_ns."),
     ] = None,
-    pdf: Annotated[Path | None, typer.Option(help="Write the matrix as PDF.")] = None,
-    svg: Annotated[Path | None, typer.Option(help="Write the matrix as SVG.")] = None,
+    pdf: Annotated[Path | None, typer.Option(callback=output_file, help="Write the matrix as PDF.")] = None,
+    svg: Annotated[Path | None, typer.Option(callback=output_file, help="Write the matrix as SVG.")] = None,
     fail_on: Annotated[
         str | None,
         typer.Option(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nodeprint.cli.app import app
-from nodeprint.cli.shared import Json, print_json, print_text, say_origin
+from nodeprint.cli.shared import Json, output_directory, output_file, print_json, print_text, say_origin
 from nodeprint.errors import NodeprintError
 from nodeprint.settings.texts import say
 
@@ -36,6 +36,7 @@ def diff(
     figures: Annotated[
         Path | None,
         typer.Option(
+            callback=output_directory,
             help="Draw the matrices of both beside each other on one scale, into this directory (SVG, PDF, CSV); of"
             " campaigns without a common node, such as two parts, the first node of each.",
         ),
@@ -63,6 +64,7 @@ def history(
     page: Annotated[
         Path | None,
         typer.Option(
+            callback=output_file,
             help="Also write a page with the course of each node: a name that ends in .html or .pdf.",
         ),
     ] = None,

@@ -10,7 +10,7 @@ import typer
 
 from nodeprint.cli import judge_request as options
 from nodeprint.cli.app import app
-from nodeprint.cli.shared import Campaign, Json, print_json, print_outcome, say_origin
+from nodeprint.cli.shared import Campaign, Json, output_directory, output_file, print_json, print_outcome, say_origin
 from nodeprint.settings.texts import say
 
 if TYPE_CHECKING:
@@ -195,7 +195,9 @@ def drift(
 @baselines.command(epilog="Example: nodeprint baseline save results/first results/rebooted --to baselines/cluster")
 def save(
     campaigns: Annotated[list[Path], typer.Argument(help="Judged campaigns, or folders of such.", show_default=False)],
-    to: Annotated[Path, typer.Option(help="The baseline's folder; made where it is not there.")],
+    to: Annotated[
+        Path, typer.Option(callback=output_directory, help="The baseline's folder; made where it is not there.")
+    ],
 ) -> None:
     """Add campaigns to a baseline, which then has at least three runs over two boots of a node."""
     from nodeprint.campaign import node_lists
@@ -218,7 +220,7 @@ def save(
 @baselines.command(epilog="Example: nodeprint baseline export results/main --to epyc-9654.json")
 def export(
     campaign: Annotated[Path, typer.Argument(help="A judged campaign, or table.", show_default=False)],
-    to: Annotated[Path, typer.Option(help="The file, of a few kilobytes.")],
+    to: Annotated[Path, typer.Option(callback=output_file, help="The file, of a few kilobytes.")],
 ) -> None:
     """Write what a fleet's nodes are like as a file for others, without names: medians and spreads over its nodes.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nodeprint.cli.shared import input_files, judge_and_write, leave_out
+from nodeprint.cli.shared import input_files, judge_and_write, leave_out, output_directory, output_file
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 
 if TYPE_CHECKING:
@@ -50,7 +50,9 @@ Reference = Annotated[
         show_default=False,
     ),
 ]
-Recheck = Annotated[Path | None, typer.Option(help="Write the nodes to measure again as a second job.")]
+Recheck = Annotated[
+    Path | None, typer.Option(callback=output_file, help="Write the nodes to measure again as a second job.")
+]
 Notify = Annotated[
     str,
     typer.Option(
@@ -63,7 +65,10 @@ OneNode = Annotated[
 ]
 To = Annotated[
     Path | None,
-    typer.Option(help="Of a table: the folder that all files are written into, as of a campaign; none without."),
+    typer.Option(
+        callback=output_directory,
+        help="Of a table: the folder that all files are written into, as of a campaign; none without.",
+    ),
 ]
 Tolerances = Annotated[
     list[str] | None,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nodeprint.cli.app import app
-from nodeprint.cli.shared import Format, Json, input_files, print_json, print_text, read_labels, say_origin
+from nodeprint.cli.shared import Format, Json, input_files, output_file, print_json, print_text, read_labels, say_origin
 
 
 @app.command(epilog="Example: nodeprint topology --json")
@@ -47,9 +47,9 @@ def structure(
     cpuid: Annotated[Path | None, typer.Option(help="Or of this folder of CPUID dumps.")] = None,
     pdf: Annotated[
         Path | None,
-        typer.Option(help="Draw the matrix in the order of its groups into this PDF."),
+        typer.Option(callback=output_file, help="Draw the matrix in the order of its groups into this PDF."),
     ] = None,
-    svg: Annotated[Path | None, typer.Option(help="The same as SVG.")] = None,
+    svg: Annotated[Path | None, typer.Option(callback=output_file, help="The same as SVG.")] = None,
     json: Json = False,
 ) -> None:
     """Find CCXs, quadrants and sockets in a latency matrix.

@@ -173,7 +173,7 @@ def status(
 def _status_of(campaign: Path, name: str, fail_on: str) -> None:
     """Print a node's standing and its outcome in the last verdict; 3 where that is among `fail_on`. A job that was not
     judged yet is not measured."""
-    from nodeprint.campaign import gathered, node_status
+    from nodeprint.campaign import gathered, node_lists, node_status
     from nodeprint.campaign import node_sheet as sheet
     from nodeprint.campaign import preparation as campaigns
     from nodeprint.judge import outcome
@@ -182,8 +182,7 @@ def _status_of(campaign: Path, name: str, fail_on: str) -> None:
     kinds = outcome.kinds(fail_on) if fail_on else ()
     rows = {row.node: row for row in sheet.read_sheet(campaign / "nodes.tsv")}
     if name not in rows:
-        advice = f"{campaign / 'nodes.tsv'} lists the nodes"
-        raise NodeprintError("no node of this campaign has this name", key="--node", advice=advice)
+        raise node_lists.unknown(name, rows, key="--node")
     standing = next(node for node in node_status.read(campaign).nodes if node.node == name)
     is_judged = (campaign / "verdict.json").exists() and gathered.is_of(
         campaigns.job_folder(campaign, rows[name]), campaign

@@ -15,7 +15,9 @@ import msgspec
 import typer
 from rich.console import Console, RenderableType
 
+from nodeprint import files
 from nodeprint.errors import NodeprintError
+from nodeprint.settings.texts import say
 
 if TYPE_CHECKING:
     from nodeprint.judge.verdict import Verdict
@@ -40,6 +42,28 @@ Format = Annotated[
 ]
 #: Columns of sentences in a file or pipe.
 _IN_A_PIPE = 100
+
+
+def output_file(ctx: typer.Context, path: Path | None) -> Path | None:
+    """Check the path of a file before the command starts (a callback of typer), and say at its end which directory was
+    created for it. Raises CannotWriteError for a new directory in `/`."""
+    if path is not None:
+        files.check_directories(path.parent)
+        if missing := [folder for folder in path.parents if not folder.exists()]:
+            ctx.call_on_close(lambda: _say_created(missing[-1]))
+    return path
+
+
+def output_directory(ctx: typer.Context, path: Path | None) -> Path | None:
+    """Check the path of a directory as `output_file` does."""
+    if path is not None:
+        files.check_directories(path)
+    return output_file(ctx, path)
+
+
+def _say_created(folder: Path) -> None:
+    if folder.is_dir():
+        typer.echo(f"nodeprint: {say('commands', 'created', folder=folder)}", err=True)
 
 
 def leave_out(options: Mapping[str, object], problem: str, advice: str) -> None:

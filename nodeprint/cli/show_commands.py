@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from nodeprint.cli.app import app
-from nodeprint.cli.shared import Campaign, Json, leave_out, print_json, print_result
+from nodeprint.cli.shared import Campaign, Json, leave_out, output_directory, output_file, print_json, print_result
 from nodeprint.errors import CannotWriteError, printable
 from nodeprint.settings.texts import say
 
@@ -55,7 +55,7 @@ def report(
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option(help="Another folder, as of a campaign that cannot be written."),
+        typer.Option(callback=output_directory, help="Another folder, as of a campaign that cannot be written."),
     ] = None,
 ) -> None:
     """Write the report of a judged campaign.
@@ -131,7 +131,9 @@ def show(campaign: Campaign) -> None:
 @app.command(epilog="Example: nodeprint protocol results/acceptance-1 results/acceptance-2 --to protocol")
 def protocol(
     campaigns: Annotated[list[Path], typer.Argument(help="Judged campaigns, the oldest first.", show_default=False)],
-    to: Annotated[Path, typer.Option(help="The folder that the protocol is written into.")] = Path("protocol"),
+    to: Annotated[
+        Path, typer.Option(callback=output_directory, help="The folder that the protocol is written into.")
+    ] = Path("protocol"),
 ) -> None:
     """Write the acceptance report of campaigns, to sign.
 
@@ -149,7 +151,9 @@ def export(
     campaign: Campaign,
     to: Annotated[
         Path | None,
-        typer.Option(help="A table as a file: a name that ends in .csv or .parquet.", show_default=False),
+        typer.Option(
+            callback=output_file, help="A table as a file: a name that ends in .csv or .parquet.", show_default=False
+        ),
     ] = None,
     hwloc: Annotated[bool, typer.Option("--hwloc", help="Write latencies and bandwidths in hwloc's XML.")] = False,
     table: Annotated[

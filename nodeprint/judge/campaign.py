@@ -8,14 +8,14 @@ from pathlib import Path
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from nodeprint.campaign import derived
+from nodeprint.campaign import derived, node_lists
 from nodeprint.data import seal
 from nodeprint.data.export import netcdf_table
 from nodeprint.data.job.fabric_records import read as read_fabrics
 from nodeprint.data.places.measured import models
 from nodeprint.data.store import packing, store
 from nodeprint.data.store.packed import PackedFleet
-from nodeprint.errors import NodeprintError, nearest, printable
+from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance as accepted
 from nodeprint.judge import baseline as baselines
 from nodeprint.judge import baseline_folder
@@ -32,9 +32,6 @@ METHOD = 2
 #: The table of deviations in a campaign's folder (netCDF).
 DEVIATIONS = "deviations.nc"
 _SEAL = f"{derived.FOLDER}/deviations.seal.json"
-
-#: Nodes that are named where another one is asked for.
-_MOST_NAMED = 8
 
 
 def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | None = None) -> Judged:
@@ -85,9 +82,7 @@ def one_node(campaign: Path, name: str) -> tuple[NodeVerdict, Verdict]:
     fleet = packing.pack(campaign)
     names = [node.name for node in fleet.nodes]
     if name not in names:
-        shown = f"its nodes are {', '.join(names[:_MOST_NAMED])}{', ...' if len(names) > _MOST_NAMED else ''}"
-        advice = nearest(name, names) or shown
-        raise NodeprintError(f"there is no node {printable(repr(name), 60)}", where=campaign, advice=advice)
+        raise node_lists.unknown(name, names, where=campaign)
     verdict = _judged(campaign, fleet, accepted.rules_of(campaign), kept, None).verdict
     return verdict.nodes[name], verdict
 

@@ -15,11 +15,11 @@ import msgspec
 from msgspec.structs import replace
 
 from nodeprint import files
-from nodeprint.campaign import node_sheet
+from nodeprint.campaign import node_lists, node_sheet
 from nodeprint.data.job.jobs import Job
 from nodeprint.data.store import packing
 from nodeprint.data.store.packed import FOLDER, PackedFleet
-from nodeprint.errors import CannotWriteError, NodeprintError, printable, unreadable
+from nodeprint.errors import CannotWriteError, NodeprintError, unreadable
 from nodeprint.judge.outcome import Outcome
 from nodeprint.processes import mapped
 from nodeprint.report import check_scripts, explorer, html, names, pdf, verdict_files
@@ -108,11 +108,8 @@ def write_nodes(
     if not nodes:
         raise NodeprintError("names no node", key="--nodes", advice="name one or several, as in cn[001-004],gpu7")
     members = set(task.names)
-    unknown = [node for node in nodes if node not in members]
-    if unknown:
-        more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
-        what = f"node {printable(unknown[0], 80)}{more} is not part of this campaign"
-        raise NodeprintError(what, where=campaign / "verdict.json", advice="name one of its nodes")
+    if unknown := [node for node in nodes if node not in members]:
+        raise node_lists.unknown(unknown[0], task.names, where=campaign / "verdict.json")
     printed = task.run(over_time)
     return [path for node_files in printed for path in node_files.paths]
 

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from nodeprint.campaign import node_lists
 from nodeprint.data.store import node_states, packing
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.verdict import Finding
@@ -22,8 +23,7 @@ def check(campaign: Path, node: str, wanted: str = "") -> int:
     """
     verdict = verdict_files.read(campaign)
     if node not in verdict.nodes:
-        what = f"node {printable(node, 80)} is not part of this campaign"
-        raise NodeprintError(what, where=campaign / "verdict.json", advice="name one of its nodes")
+        raise node_lists.unknown(node, verdict.nodes, where=campaign / "verdict.json")
     findings = verdict.nodes[node].counted
     if not findings:
         what = f"nothing was found on {printable(node, 80)}: there is nothing to check"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from nodeprint import files
 from nodeprint.errors import CannotWriteError, NodeprintError, printable
 
 #: What `copy` takes along.
@@ -37,7 +38,7 @@ def copy(to: Path) -> Path:
     """
     place = folder()
     try:
-        to.mkdir(parents=True, exist_ok=True)
+        files.make_directories(to)
         if any(to.iterdir()):
             raise NodeprintError("is not empty", where=to, advice="name a new folder")
         for room in ROOMS:

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from nodeprint import files
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology import presets
 from nodeprint.settings.texts import say, texts
@@ -39,7 +40,7 @@ def write(folder: Path) -> None:
         cells=True,
         modes=modes_named("quadrants"),
     )
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    files.make_directories(folder.parent)
     # beside its place until it is whole: a demo that was interrupted leaves nothing
     with tempfile.TemporaryDirectory(prefix=".demo-", dir=folder.parent) as beside:
         write_campaign(plan, Path(beside, "campaign"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nodeprint.cli.shared import Json, print_json
+from nodeprint.cli.shared import Json, output_directory, output_file, print_json
 from nodeprint.errors import NodeprintError
 from nodeprint.settings.texts import say
 
@@ -24,7 +24,7 @@ def publish(
         Path | None,
         typer.Argument(help="A node's folder below nodes/; the last measurement of `nodeprint here` without it."),
     ] = None,
-    to: Annotated[Path, typer.Option(help="The card's file.")] = Path("card.json"),
+    to: Annotated[Path, typer.Option(callback=output_file, help="The card's file.")] = Path("card.json"),
     sign: Annotated[Path | None, typer.Option(help="Sign it with this ssh key.")] = None,
 ) -> None:
     """Write a node as one small file to send around.
@@ -89,7 +89,7 @@ def _called(card: Card) -> str:
 @commands.command(epilog="Example: nodeprint atlas cards --to site")
 def atlas(
     folder: Annotated[Path, typer.Argument(help="Cards, and matrices of other tools named after their processors.")],
-    to: Annotated[Path, typer.Option(help="The folder of the site.")] = Path("atlas"),
+    to: Annotated[Path, typer.Option(callback=output_directory, help="The folder of the site.")] = Path("atlas"),
 ) -> None:
     """Make a static site of many machines.
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nodeprint.cli.shared import Json, input_files, leave_out, print_json, read_labels, say_origin
+from nodeprint.cli.shared import Json, input_files, leave_out, output_file, print_json, read_labels, say_origin
 
 commands = typer.Typer()
 
@@ -25,7 +25,9 @@ def iodie(
     root: Annotated[Path | None, typer.Option(help="A captured root, for the labels of files.")] = None,
     xml: Annotated[Path | None, typer.Option(help="XML of lstopo, for the labels of files.")] = None,
     cpuid: Annotated[Path | None, typer.Option(help="CPUID dumps of hwloc, for the labels of files.")] = None,
-    pdf: Annotated[Path | None, typer.Option(help="Write floor plans and tables as pages into this file.")] = None,
+    pdf: Annotated[
+        Path | None, typer.Option(callback=output_file, help="Write floor plans and tables as pages into this file.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Map the I/O dies of a node from its core-to-core latencies.

@@ -105,7 +105,7 @@ def test_a_wrong_call_does_not_wait_for_another(tmp_path: Path) -> None:
         words = [sys.executable, str(ROOT / "workflow/run.py"), "--config", "config.yaml", "--again", "there"]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "nodeprint: NODES: no node there in this campaign; did you mean here?\n"
+    assert done.stderr == "nodeprint: NODES: no node there in this campaign; did you mean here? its nodes are here\n"
 
 
 def test_outcomes_that_a_script_asked_to_fail_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

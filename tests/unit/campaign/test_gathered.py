@@ -113,7 +113,9 @@ def test_every_door_says_that_a_node_is_to_be_measured_again(
     # the gate before a node is given back
     assert call("status", folder, "--node", "b", "--fail-on", "not-same") == 0
     assert "b: measured; SAME" in capsys.readouterr().out
-    assert call("status", folder, "--node", "nobody") == call("status", folder, "--fail-on", "found") == 2
+    assert call("status", folder, "--node", "nobody") == 2
+    assert capsys.readouterr().err == "nodeprint: --node: no node nobody in this campaign; its nodes are a,b,c,d\n"
+    assert call("status", folder, "--fail-on", "found") == 2
     harm(folder / "nodes/b/job1")
     verdict = judge_and_write(folder)
     # fleet.json, status and its exit status, the sentence of `make run`

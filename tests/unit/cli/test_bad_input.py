@@ -342,7 +342,7 @@ WITHOUT_EFFECT = {
     "report table.csv": "table.csv: no campaign is there; name a folder of results/",
     "status table.csv": "table.csv: no campaign is there; name a folder of results/",
     "judge GOOD --json --reference published": "--reference: it is said in sentences, and --json has none; leave",
-    "judge GOOD --node b": "GOOD: there is no node 'b'; its nodes are a",
+    "judge GOOD --node b": "GOOD: no node b in this campaign; its nodes are a",
     "judge GOOD --notify=": "an argument is empty (--notify=); leave it out, or set the variable of the shell",
     "import matrix.csv --out": "an argument is empty; leave it out, or set the variable of the shell that it is from",
     "import matrix.csv --out OUT --sockets 2": "--sockets: it is of a part; name the processor with --part, or",

@@ -89,8 +89,8 @@ _WHOLE = ("--baseline b", "--acceptance a.yaml", "--recheck r", "--reference pub
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ("--node node9", "there is no node 'node9'"),
-        ("--node ../x", "there is no node"),
+        ("--node node9", "no node node9 in this campaign"),
+        ("--node ../x", "no node ../x in this campaign"),
         *((f"--node node001 {words}", "judges a whole campaign, and --node node001 one") for words in _WHOLE),
     ],
 )

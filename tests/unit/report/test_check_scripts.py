@@ -260,7 +260,7 @@ def test_what_one_node_cannot_check_says_why() -> None:
 
 def test_check_refuses_nodes_and_findings_that_are_not_there(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words, what in (
-        (("node999",), "not part of this campaign"),
+        (("node999",), "no node node999 in this campaign; its nodes are node[000-008]"),
         ((HEALTHY,), "nothing to check"),
         (("node001", "9"), "no finding of it; choose from 1 ("),
         (("node001", "foo"), "no finding of it"),
