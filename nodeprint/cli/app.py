@@ -43,6 +43,11 @@ class Grouped(TyperGroup):
             print("nodeprint: interrupted", file=sys.stderr)
             raise typer.Exit(130) from None
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands in the order of the help, as click asks for the documentation."""
+        of_groups = [name for names in GROUPS.values() for name in names]
+        return [*of_groups, *sorted(self.commands.keys() - set(of_groups))]
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find a command, as click does, and reject a former name with the new one."""
         if args[0] in RENAMED:
@@ -63,8 +68,7 @@ class Grouped(TyperGroup):
         for group, names in GROUPS.items():
             for number, name in enumerate(names):
                 write("" if number else group, name, self.commands[name].get_short_help_str(200))
-        known = {name for names in GROUPS.values() for name in names}
-        if addons := sorted(self.commands.keys() - known):
+        if addons := self.list_commands(ctx)[sum(map(len, GROUPS.values())) :]:
             write(RESEARCH, ", ".join(addons), "")
         formatter.write_paragraph()
         for line in _END:

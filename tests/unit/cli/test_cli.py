@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import typer
+import typer.cli
 from typer.testing import CliRunner
 
 from nodeprint import __version__
@@ -48,6 +49,14 @@ def command_names() -> list[str]:
     """Every command, with those of `baseline`."""
     click = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     return [name for name in click if name != "baseline"] + ["baseline save", "baseline export", "baseline"]
+
+
+def test_the_reference_has_the_commands_in_the_order_of_the_help() -> None:
+    command = typer.main.get_command(app)
+    text = typer.cli.get_docs_for_click(obj=command, ctx=typer.Context(command), name="nodeprint")
+    listed = re.findall(r"^## `nodeprint ([a-z-]+)`$", text, re.MULTILINE)
+    assert listed[:3] == ["here", "doctor", "discover"]
+    assert listed[-5:] == ["sources", "atlas", "iodie", "publish", "verify-card"]
 
 
 @pytest.mark.parametrize("name", command_names())
