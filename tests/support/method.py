@@ -41,4 +41,4 @@ def word(number: float) -> str:
 
 def percent(share: float) -> str:
     """A share in percent."""
-    return f"{100 * share:.6g} %"
+    return f"{100 * share:.6g}%"

@@ -20,7 +20,7 @@ SAID = (
     f"A node noisier than one in {'a thousand' if 1000 * runs.RARE == 1 else runs.RARE} takes no part",
     f"with {word(runs.OWN_DEGREES)} degrees of freedom of the pooled variance against its own",
     f"A component of a node counts at most {word(runs.OUTLIER)} times what is usual",
-    f"measured in other rounds, too ({word(rounds.FEWEST)} at least)",
+    f"in other rounds ({word(rounds.FEWEST)} at least)",
     f"off its job's others ({percent(round(disagreement.LEAST - 1, 9))} and",
     f"{word(disagreement._BY_CHANCE)} times what runs usually differ by)",
 )
