@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from msgspec.structs import replace
 from scipy.special import stdtrit
 
@@ -31,6 +30,19 @@ Marked = TypeVar("Marked", ClassFigure, CellFigure)
 _LEAST_PAIRS = 8
 
 
+class OverRuns(NamedTuple):
+    """Of a figure the median over its `runs`, their standard deviation and their interval (`low`, `high`), both of the
+    majority that agrees: without those `left_out`. Where no majority agrees all are, and the interval is from the
+    lowest to the highest run."""
+
+    median: float
+    sd: float
+    low: float
+    high: float
+    runs: int
+    left_out: int
+
+
 def of_classes(reduced: Sequence[Measured], nodes: int) -> list[list[ClassFigure]]:
     """By node: per measurement, home and class the median over runs of each run's figure, with its 95 % interval.
 
@@ -43,9 +55,9 @@ def of_classes(reduced: Sequence[Measured], nodes: int) -> list[list[ClassFigure
         rows = matrix.rows_used
         for name, home, apart, by_socket in _class_rows(matrix):
             mixed = _mixtures(matrix.level, by_socket, rows)
-            for over in _rows_of(_of_nodes(matrix.level, apart, rows)):
-                groups = mixed.get(over.Index) or _groups(matrix, rows[over.Index], np.concatenate(apart))
-                out[over.Index].append(
+            for node, over, pairs in _of_nodes(matrix.level, apart, rows):
+                groups = mixed.get(node) or _groups(matrix, rows[node], np.concatenate(apart))
+                out[node].append(
                     ClassFigure(
                         name,
                         matrix.measurement,
@@ -53,7 +65,7 @@ def of_classes(reduced: Sequence[Measured], nodes: int) -> list[list[ClassFigure
                         over.median,
                         over.low,
                         over.high,
-                        over.places,
+                        pairs,
                         over.runs,
                         over.sd,
                         groups,
@@ -162,17 +174,19 @@ def of_rows(
             homes = _by_home(cells, row_places)
             name = f"{row}, mean of homes {'+'.join(map(str, homes))}" if len(homes) > 1 else row
             nodes_of_row = _of_nodes(cells.level, list(homes.values()), rows)
-            group = np.array([group_of.get(node, -1) for node in nodes_of_row.index], dtype=np.int64)
-            middle = nodes_of_row["median"].groupby(group).transform("median").where(group >= 0)
+            medians: dict[int, list[float]] = {}
+            for number, over, _ in nodes_of_row:
+                medians.setdefault(group_of.get(number, -1), []).append(over.median)
             worst = _worst(cells, row_places, medians_of_runs)
             called: dict[tuple[int, ...], Mapping[str, Key]] = {}  # nodes with the same numbers share them
-            for over in _rows_of(nodes_of_row.assign(of_group=middle)):
-                number = over.Index
+            middle = {group: float(np.median(values)) for group, values in medians.items()} | {-1: float("nan")}
+            for number, over, _ in nodes_of_row:
+                group = middle[group_of.get(number, -1)]
                 place, value = worst[at[number]]
                 key = (place, *map(id, nodes[number].numbers.values())) if len(row_places) > 1 else ()
                 if key not in called:
                     called[key] = _named(cells, place, nodes[number], name) if key else {}
-                out[number].append(_row(cells, name, over, (called[key], value), len(row_places)))
+                out[number].append(_row(cells, name, over, (called[key], value), len(row_places), group))
     return out
 
 
@@ -202,31 +216,24 @@ def _class_rows(reduced: Measured) -> Iterator[tuple[str, int, list[Ints], dict[
             yield name, home, apart if 0 <= home < FAR else [at], by_socket
 
 
-def _of_nodes(level: npt.NDArray[np.floating], apart: Sequence[Ints], rows: dict[int, list[int]]) -> pd.DataFrame:
-    """The nodes that have it (`over_runs`), by the mean of the medians of places `apart` over the `rows` of each, and
-    how many `places` these have at most."""
+def _of_nodes(
+    level: npt.NDArray[np.floating], apart: Sequence[Ints], rows: dict[int, list[int]]
+) -> list[tuple[int, OverRuns, int]]:
+    """The nodes that have it, each with the mean of the medians of places `apart` over its `rows`, and how many places
+    these have at most."""
     used = np.concatenate(list(rows.values()))
     values = [level[np.ix_(used, places)] for places in apart]
     median_and_count = np.full((len(level), 2), np.nan)
     median_and_count[used, 0] = np.mean([row_medians(component) for component in values], axis=0, dtype=np.float64)
     median_and_count[used, 1] = sum(np.isfinite(component).sum(axis=1) for component in values)
     of_runs = padded(median_and_count, list(rows.values()))
-    most = np.nanmax(of_runs[..., 1], axis=1).astype(int)
-    over = over_runs(of_runs[..., 0]).set_axis(list(rows)).assign(places=most)
-    return over[over["runs"] > 0]
+    most = np.nanmax(of_runs[..., 1], axis=1).astype(int).tolist()
+    over = over_runs(of_runs[..., 0])
+    return [(node, figure, count) for node, figure, count in zip(rows, over, most, strict=True) if figure.runs]
 
 
-def _rows_of(table: pd.DataFrame) -> Iterator[Any]:
-    """The rows of a table as named tuples, whose types pandas does not know."""
-    return iter(table.itertuples())
-
-
-def over_runs(values: npt.NDArray[np.floating]) -> pd.DataFrame:
-    """Of each node's values (node, run), a row each: the `median` over its `runs`, their standard deviation `sd` and
-    interval (`low`, `high`), both of the majority that agrees: without those `left_out`.
-
-    The interval is Student's (95 %), NaN of one run. Where no majority agrees all are left out, and it is from the
-    lowest to the highest run."""
+def over_runs(values: npt.NDArray[np.floating]) -> list[OverRuns]:
+    """Of each node's values (node, run) the figure over its runs. The interval is Student's (95 %), NaN of one run."""
     present = np.isfinite(values)
     kept = present.copy()
     with np.errstate(invalid="ignore", divide="ignore"):  # of a node without any
@@ -241,7 +248,8 @@ def over_runs(values: npt.NDArray[np.floating]) -> pd.DataFrame:
     half = stdtrit(np.maximum(count - 1, 1), 0.975) * sd / np.sqrt(np.maximum(count, 1))
     low = np.where(alone, np.fmin.reduce(values, axis=1), np.maximum(middle - half, 0.0))
     high = np.where(alone, np.fmax.reduce(values, axis=1), middle + half)
-    return pd.DataFrame({"median": middle, "sd": sd, "low": low, "high": high, "runs": runs, "left_out": runs - count})
+    columns = (middle, sd, low, high, runs, runs - count)
+    return [OverRuns(*figure) for figure in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def _table_rows(quantity: Measured) -> list[tuple[str, Ints]]:
@@ -278,9 +286,11 @@ def _worst(quantity: Measured, of: Ints, by_place: npt.NDArray[np.floating]) -> 
     return list(zip(worst.tolist(), by_place[np.arange(len(worst)), worst].tolist(), strict=True))
 
 
-def _row(quantity: Measured, name: str, over: Any, worst: tuple[Mapping[str, Key], float], count: int) -> CellFigure:
-    """A row's figure from its median `over` runs and that of its group, and the worst of its `count` places with the
-    value there."""
+def _row(
+    quantity: Measured, name: str, over: OverRuns, worst: tuple[Mapping[str, Key], float], count: int, group: float
+) -> CellFigure:
+    """A row's figure from its median over runs, the worst of its `count` places with the value there, and the median
+    of its group."""
     # of two runs Student's interval is 12.7 times their spread, which is of no use
     wide = over.runs - over.left_out == 2 or over.runs < 2
     low, high = (float("nan"), float("nan")) if wide else (over.low, over.high)
@@ -291,7 +301,7 @@ def _row(quantity: Measured, name: str, over: Any, worst: tuple[Mapping[str, Key
         over.median,
         low,
         high,
-        over.of_group,
+        group,
         *worst,
         count,
         over.runs,

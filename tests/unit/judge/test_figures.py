@@ -184,9 +184,9 @@ def test_groups_are_of_pairs_of_one_run(tmp_path: Path) -> None:
 
 def test_a_run_that_was_not_made_takes_no_part() -> None:
     nothing = float("nan")
-    table = over_runs(np.array([[60.0, nothing, 61.0], [nothing] * 3, [60.0, nothing, nothing]]))
-    assert [table[name][0] for name in ("median", "runs", "left_out")] == [60.5, 2, 0]
-    assert table["runs"].tolist() == [2, 0, 1] and table["low"].isna().tolist() == [False, True, True]
+    figure, none, of_one = over_runs(np.array([[60.0, nothing, 61.0], [nothing] * 3, [60.0, nothing, nothing]]))
+    assert (figure.median, figure.runs, figure.left_out) == (60.5, 2, 0)
+    assert none.runs == 0 and of_one.runs == 1 and np.isnan(of_one.low)
 
 
 @pytest.mark.parametrize(("far", "mixed"), [(109.0, False), (111.0, True)])
