@@ -284,7 +284,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
     def _print(self, node: str, printer: pdf.Printer) -> Printed:
         source, paths = self.source, []
         jobs = source.jobs(node)
-        methods = method.of_jobs(jobs)
+        methods = () if self.alone else method.of_jobs(jobs)
         complete = node in self.within or self.figures is not None
         page = node_pages.page(source, node, jobs, complete=complete) if node in self.paged else None
         if page is not None and node in self.own:

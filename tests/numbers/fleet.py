@@ -206,9 +206,8 @@ def _tolerances(campaign: Campaign) -> Iterator[Fact]:
         return
     for metric, of_metric in rows.groupby("metric"):
         words = ("^protocol", rf"^[^|]*\| {metric_words(str(metric))} ")
-        typical = [limit["tolerance"] for limit in campaign.verdict["fleet"]["limits"] if limit["metric"] == metric]
         limits = [limit["effect"] for limit in campaign.verdict["fleet"]["limits"] if limit["metric"] == metric]
-        for values in (of_metric["tolerance"].tolist(), typical, limits):
+        for values in (of_metric["tolerance"].tolist(), limits):
             if values:
                 yield Fact(100 * min(values), "%", r"^([^:]*: )?$", "", words)
                 yield Fact(100 * max(values), "%", r"^([^:]*: )?\S+( %)? to $", "", words)
@@ -228,7 +227,7 @@ def in_tolerances(campaign: Campaign) -> pd.Series[float]:
                 tolerance = of["tolerance"] / (1 + of["tolerance"]) if is_rate else of["tolerance"]
                 effects = [abs(of["effect"]) / tolerance]
                 effects += [
-                    abs(finding["effect"]) / finding["tolerance"]
+                    times(finding)  # as its sentence has it
                     for finding in node["findings"]
                     if finding["measurement"] == of["measurement"] and finding["tolerance"] and finding["id"] != "limit"
                 ]

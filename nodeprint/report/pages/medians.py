@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from statistics import median
 
+from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.report import names, text
@@ -13,6 +14,8 @@ from nodeprint.report.pages.blocks import Table
 from nodeprint.report.pages.common import is_on_paper, without_empty
 
 _HEADER = ("measurement", "of", "nodes", "median", "lowest", "on", "highest", "on", "% of peak")
+#: Metrics of another tool's table on paper; cluster.html has all.
+_MOST_METRICS = 20
 #: A measurement and its words, the kind of its pairs or cells, and their unit.
 _Key = tuple[str, str, str, str]
 #: By node a value and its share of the theoretical peak, NaN if unknown.
@@ -25,9 +28,12 @@ def table(nodes: Mapping[str, NodeVerdict]) -> Table:
 
 
 def on_paper(nodes: Mapping[str, NodeVerdict]) -> Table:
-    """The medians that say which performance was accepted: latencies between cores, memory, caches and clock."""
+    """The medians that say which performance was accepted: latencies between cores, memory, caches and clock, and the
+    metrics of another tool's table."""
     classes = next((figure.measurement for node in nodes.values() for figure in node.classes), "")
-    return _table(nodes, lambda measurement: measurement == classes or is_on_paper(measurement))
+    metrics = dict.fromkeys(cell.measurement for node in nodes.values() for cell in node.cells)
+    shown = {classes, *[metric for metric in metrics if is_metric(metric)][:_MOST_METRICS]}
+    return _table(nodes, lambda measurement: measurement in shown or is_on_paper(measurement))
 
 
 def _table(nodes: Mapping[str, NodeVerdict], shown: Callable[[str], bool]) -> Table:

@@ -227,7 +227,7 @@ def _matrix(
     return [
         *structure,
         Figures((*shown, *difference, *counted)),
-        _messages(levels, node, jobs) if messages else Text(""),
+        *([_messages(levels, node, jobs)] if messages else []),
         Bullets(tuple(matrix_words.placement_of_node(levels, node, verdict.fingerprint)), bool(verdict.counted)),
         Bullets(
             tuple(words for pair in measured for words in _quadrants(campaign, node, pair, measured[0])),

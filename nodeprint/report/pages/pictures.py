@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -481,7 +482,7 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
         "alt",
         "in_tolerances",
         node=str(farthest.node.item()),
-        tolerances=f"{farthest.item():.1f}",
+        tolerances=_in_tolerances(verdict.nodes[farthest.node.item()], farthest.item()),
         component=str(farthest.metric.item()),
         caption=caption,
     )
@@ -495,6 +496,12 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
         alt=alt,
         caption=caption,
     )
+
+
+def _in_tolerances(node: NodeVerdict, distance: float) -> str:
+    """A distance in tolerances, in the words of the finding that has it."""
+    findings = (f for f in node.findings if f.tolerance and math.isclose(abs(f.effect) / f.tolerance, distance))
+    return next((names.times(f.effect, f.tolerance) for f in findings), f"{distance:.1f}")
 
 
 def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,10 +22,10 @@ from nodeprint.cli.shared import judge_and_write
 from nodeprint.data.places.measured import models
 from nodeprint.errors import CannotWriteError, NodeprintError
 from nodeprint.judge.outcome import Certainty, Outcome, ReasonDetail
-from nodeprint.judge.verdict import Component, Reason, Verdict
+from nodeprint.judge.verdict import CellFigure, Component, Reason, Verdict
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import documents, names, pdf, text, verdict_files
-from nodeprint.report.pages import accepted, cluster, method
+from nodeprint.report.pages import accepted, cluster, medians, method
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import FindingBlock, Page, Reference, Table
 from nodeprint.report.pages.common import class_table, finding_numbers, state_mark
@@ -303,6 +305,15 @@ def test_first_page_of_a_table_has_its_file_and_says_that_no_time_is_known(tmp_p
     verdict_files.write(replace(verdicts.verdict(nodes), versions={"table": "figures.csv, SHA-256 00ff"}), tmp_path)
     rows = dict(accepted.rows(source(tmp_path)))
     assert (rows["table"], rows["measured"]) == ("figures.csv", "not recorded")
+
+
+def test_pages_of_a_table_have_the_values_of_its_metrics() -> None:
+    """They show which performance was accepted, as those of a measured campaign do."""
+    plain: Any = (99.0, 103.0, 101.0, {}, math.nan, 1, 3, 0.1)
+    cells = [CellFigure("gb_per_s", "all", "GB/s", 100.0 + n, *plain) for n in range(3)]
+    table = medians.on_paper({f"cn{n}": verdicts.node(cells=(cell,)) for n, cell in enumerate(cells)})
+    assert table.rows[-1][0] == "gb_per_s"
+    assert {"101 GB/s", "100 GB/s", "cn0", "102 GB/s", "cn2"} <= {str(cell) for cell in table.rows[-1]}
 
 
 def test_configuration_differences_are_listed() -> None:
