@@ -81,7 +81,7 @@ def table_of_keys(kind: type[object]) -> str:
     """The keys of a file that is read as `kind`."""
     schema = msgspec.json.schema(kind)
     rows = rows_of_keys(schema["$defs"][kind.__name__], schema)
-    return "\n".join(("| key | default | value | what it is |", "|---|---|---|---|", *rows)) + "\n"
+    return "\n".join(("| key | default | value | meaning |", "|---|---|---|---|", *rows)) + "\n"
 
 
 def table_of_cells() -> str:
@@ -104,18 +104,18 @@ def table_of_header() -> str:
         always = "yes" if name in header["required"] else ""
         value = "keys" if "$ref" in rule else value_of(rule, "record")
         rows.append(f"| `{name}` | {value} | {always} | {rule['description']} |")
-    return "\n".join(("| key | value | always | what it is |", "|---|---|---|---|", *rows)) + "\n"
+    return "\n".join(("| key | value | always | meaning |", "|---|---|---|---|", *rows)) + "\n"
 
 
 def table_of_columns() -> str:
     """The columns of nodes.tsv."""
     rows = [f"| `{name}` | {words} |" for name, words in node_sheet.columns().items()]
-    return "\n".join(("| column | what it is |", "|---|---|", *rows)) + "\n"
+    return "\n".join(("| column | meaning |", "|---|---|", *rows)) + "\n"
 
 
 def table_of_types() -> str:
     """The types that a verdict is made of, each with its keys."""
-    out = ["| type | keys | what it is |", "|---|---|---|"]
+    out = ["| type | keys | meaning |", "|---|---|---|"]
     for name, rule in verdict.schema()["$defs"].items():
         if keys := rule.get("properties"):
             words = " ".join(rule.get("description", "").split())

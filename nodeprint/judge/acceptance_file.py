@@ -63,40 +63,31 @@ class TolerancePercents(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
 
 class Tolerances(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How far a node may be from its peers before it matters: the largest of percent, nanoseconds and clock ticks."""
+    """Tolerances of pairs: the largest of percent, nanoseconds and clock ticks."""
 
     percent: TolerancePercents = TolerancePercents()
-    least_ns: Annotated[
-        NotNegative, key("nanoseconds; a tolerance is at least this, as a hop inside a core takes 8 ns")
-    ] = 0.5
+    least_ns: Annotated[NotNegative, key("minimum tolerance in nanoseconds")] = 0.5
     # Inside a CCX, where a hop takes 20 ns: CCXs of published EPYC matrices are up to 0.9 ns from their median, and
     # cores up to 0.5 ns from others at their place (1.1 ns where cores are fused off).
-    ccx_ns: Annotated[NotNegative, key("nanoseconds; the mean inside a CCX: at least this")] = 1.0
-    core_in_ccx_ns: Annotated[NotNegative, key("nanoseconds; a single core inside its CCX: at least this")] = 2.0
-    harvested_ccx_ns: Annotated[
-        NotNegative,
-        key(
-            "nanoseconds; where cores are fused off, the mean inside a CCX and the class of pairs inside CCXs: at "
-            "least this. Which cores those are differs from chip to chip: means inside CCXs of one machine have a "
-            "standard deviation of 0.43 ns (EPYC 9454) and 0.78 ns (EPYC 74F3), and are up to 1.26 ns from their mean"
-        ),
-    ] = 2.5
-    clock_ticks: Annotated[float, key("steps of the clock; a tolerance is at least so many of them in a hop", ge=0)] = (
+    ccx_ns: Annotated[NotNegative, key("minimum tolerance in nanoseconds for the mean inside a CCX")] = 1.0
+    core_in_ccx_ns: Annotated[NotNegative, key("minimum tolerance in nanoseconds for a single core inside its CCX")] = (
         2.0
     )
+    harvested_ccx_ns: Annotated[
+        NotNegative,
+        key("as `ccx_ns`, for processors with fused-off cores, whose positions differ from chip to chip"),
+    ] = 2.5
+    clock_ticks: Annotated[float, key("minimum tolerance in ticks of the clock", ge=0)] = 2.0
 
 
 class PriorPercents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Standard deviations in percent that are assumed of pairs: between runs of a node where no node has two, and
-    between jobs where none has two, of which it is one degree of freedom where they have."""
+    """Assumed standard deviations of pairs, in percent."""
 
     run: Annotated[
         Percent,
-        key("60 runs of one pair differ by 0.63 % (`docs/validation.md`); it counts where no node has two runs"),
+        key("standard deviation between runs, used if no node has two runs"),
     ] = 0.63
-    job: Annotated[
-        Percent, key("assumed: no node was booted again and again yet. Where nodes have two jobs these count instead")
-    ] = 0.1
+    job: Annotated[Percent, key("standard deviation between jobs, assumed, for nodes with fewer than two jobs")] = 0.1
 
 
 class CellRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,17 +95,14 @@ class CellRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     CPU may lose more than its peers, and `run` and `job` of that."""
 
     percent: Annotated[Percent, key("the tolerance")]
-    run: Annotated[Percent, key("the standard deviation between runs, which counts where no node has two")]
+    run: Annotated[Percent, key("standard deviation between runs, used if no node has two")]
     job: Annotated[
         NotNegative | UnsetType,
-        key(
-            "the standard deviation between jobs of a node, which counts where no node has two; a third of `run` if "
-            "left out"
-        ),
+        key("standard deviation between jobs of a node, used if no node has two; if omitted, a third of `run`"),
     ] = UNSET
     percent_without_boost: Annotated[
         Percent | UnsetType,
-        key("the tolerance where the surveys of all nodes say that boost is off; `percent` if left out"),
+        key("the tolerance if boost is off on all nodes; if omitted, `percent`"),
     ] = UNSET
 
     @property
@@ -134,7 +122,7 @@ class CellRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 #: Of a kernel that names no term of its own, and the reason.
-OTHER = CellRules(10.0, 2.0, 0.67), "assumed; a kernel that names no term of its own"
+OTHER = CellRules(10.0, 2.0, 0.67), "assumed; a kernel without a term of its own"
 
 
 def cells() -> dict[str, CellRules]:
@@ -151,11 +139,10 @@ def _given(value: float | None) -> float | UnsetType:
 
 
 class MetricPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is assumed of a metric of a table, in percent: runs of STREAM in one session differ by 0.7 to 1.4 %, and
-    sessions beyond their runs by 0.4 to 0.6 % (`docs/validation.md`)."""
+    """Assumed standard deviations of a metric of a table, in percent (from STREAM, `docs/validation.md`)."""
 
-    run: Annotated[Percent, key("the standard deviation between runs, which counts where no node has two")] = 1.0
-    job: Annotated[NotNegative, key("the standard deviation between jobs, which counts where no node has two")] = 0.5
+    run: Annotated[Percent, key("standard deviation between runs, used if no node has two")] = 1.0
+    job: Annotated[NotNegative, key("standard deviation between jobs, used if no node has two")] = 0.5
 
 
 class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -163,16 +150,13 @@ class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     tolerance: Annotated[
         Percent,
-        key(
-            "percent that a node may be from its peers: 4 to 11 standard deviations of nodes in published fleets. What "
-            "is given in Hz has that of `cells.clock` unless it has its own"
-        ),
+        key("tolerance in percent; if omitted, a metric in Hz uses that of `cells.clock`"),
     ] = 5.0
     better: Annotated[
         Literal["higher", "lower"] | UnsetType,
-        key("which side is better; by the unit if left out: lower of a time, else higher"),
+        key("the better direction; if omitted, `lower` for a time, else `higher`"),
     ] = UNSET
-    criterion: Annotated[bool, key("whether a node's outcome rests on it")] = True
+    criterion: Annotated[bool, key("whether the metric is a deciding metric")] = True
     prior: MetricPrior = MetricPrior()
 
     @property
@@ -184,36 +168,35 @@ class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FabricTolerances(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tolerances of messages between nodes (linktest-fabric), in percent of their time."""
 
-    node_percent: Annotated[Percent, key("how much slower a node may be with all others")] = 5.0
+    node_percent: Annotated[Percent, key("tolerance for a node with all others")] = 5.0
     link_percent: Annotated[
         Percent,
-        key("how much slower the link between two nodes, or one direction of it, beyond what its nodes are"),
+        key("tolerance for the link between two nodes, or one direction of it, beyond the share of its nodes"),
     ] = 10.0
 
 
 class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What makes a node INVALID (measured again with `recheck: true`). Thermal throttling and uncorrected memory errors
-    do, too. The last three keys cause warnings only: what they do to a measurement is in its pairs."""
+    """Limits of the quality of a job: the first two make a node INVALID, and the last three cause warnings."""
 
     missing_pairs_percent: Annotated[Percent, key("percent of the pairs that were asked for")] = 10.0
     disturbed_pairs_percent: Annotated[Percent, key("percent of the pairs that were measured")] = 25.0
-    steal_percent: Annotated[Percent, key("percent of the CPUs' time, taken by a hypervisor in a run")] = 1.0
+    steal_percent: Annotated[Percent, key("steal time of a run in percent of the CPU time")] = 1.0
     clock_fell_percent: Annotated[
         Percent,
-        key("percent, from the first to the last tenth of a run of the clock kernel, median over cores"),
+        key("fall of the clock in percent, from the first to the last tenth of a run, median over cores"),
     ] = 5.0
     hottest_c: Annotated[float, key("degrees Celsius of any sensor, after the clock kernel")] = 95.0
 
 
 class FingerprintFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The fields of a node's fingerprint that are compared."""
+    """The compared fields of a node's fingerprint."""
 
-    hard: Annotated[tuple[Field, ...], key("a difference is another configuration")] = (
+    hard: Annotated[tuple[Field, ...], key("fields whose difference makes another configuration")] = (
         "cpu", "cpu_family", "cpu_model", "cpu_stepping", "sockets", "cores", "cpus", "cores_per_l3", "smt",
         "numa_nodes", "numa_nodes_per_socket", "numa_distances", "memory_per_node_gib", "cmdline", "governor", "boost",
         "virtual", "kernel_hash", "compiler", "homes",
     )  # fmt: skip
-    soft: Annotated[tuple[Field, ...], key("a difference is a warning, and evidence beside findings")] = (
+    soft: Annotated[tuple[Field, ...], key("fields whose difference is a warning, and evidence for findings")] = (
         "microcode",
         "bios",
         "product",
@@ -238,8 +221,7 @@ class FingerprintFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     cmdline_ignored: Annotated[
         tuple[str, ...],
         key(
-            "keys of the kernel command line that differ by node, in addition to BOOTIF, ip, root and others that "
-            "nodeprint knows"
+            "keys of the kernel command line that differ by node, in addition to BOOTIF, ip, root and other known ones"
         ),
     ] = ()
 
@@ -258,10 +240,9 @@ PairClass = Literal[
 
 
 class ContractLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """An absolute limit of a contract on the median of a class of pairs, in ns, or of a row of another measurement, in
-    its unit (ns, bytes or cycles per second)."""
+    """An absolute limit on the median of a class of pairs (ns) or of a row (ns, bytes or cycles per second)."""
 
-    measurement: Annotated[Measurement, key("its name, as `bandwidth-nodes`")]
+    measurement: Annotated[Measurement, key("its name, such as `bandwidth-nodes`")]
     class_: Annotated[PairClass | UnsetType, key("the class of pairs; a limit has either this or `row`")] = (
         msgspec.field(name="class", default=UNSET)
     )
@@ -270,12 +251,9 @@ class ContractLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     at_least: Annotated[float | UnsetType, key("as `at_most`")] = UNSET
     at_least_percent: Annotated[
         Percent | UnsetType,
-        key(
-            "of a row of bandwidth or load: percent of the theoretical peak (all memory channels times the speed that "
-            "their modules are made for; operations a cycle times the clock under load), in place of `at_least`"
-        ),
+        key("the limit of a row of bandwidth or load in percent of theoretical peak, instead of `at_least`"),
     ] = UNSET
-    reason: Annotated[str, key("what the report says of it, such as the contract's number")]
+    reason: Annotated[str, key("the reason that the report states, such as the contract's number")]
 
     def least(self, peak: float) -> float:
         """What a figure has to be at least, of which so much is possible (0 unknown); 0 where nothing is asked for."""
@@ -295,8 +273,8 @@ class Waiver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     node: Annotated[str, key("its name")]
     finding: Annotated[FindingId, key("its id in verdict.json; `*` for any")]
-    reason: Annotated[str, key("what the report says of it", min_length=1)]
-    until: Annotated[datetime.date, key("the last day on which it is accepted, as 2026-12-31")]
+    reason: Annotated[str, key("the reason that the report states", min_length=1)]
+    until: Annotated[datetime.date, key("the last day of the waiver, such as 2026-12-31")]
 
 
 #: A day, or a moment of it, as people write them; without a zone it is UTC.
@@ -304,11 +282,11 @@ Moment = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2
 
 
 class Repair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A repair of a node: jobs that began before it are no evidence of what the node is now."""
+    """A repair of a node: jobs that began before it do not count."""
 
     node: Annotated[str, key("its name")]
-    at: Annotated[Moment, key("when it was repaired, as 2026-11-28 or 2026-11-28T14:30 (UTC if no zone is given)")]
-    what: Annotated[str, key("what was done; the report states it", min_length=1)]
+    at: Annotated[Moment, key("time of the repair, such as 2026-11-28 or 2026-11-28T14:30 (UTC if no zone is given)")]
+    what: Annotated[str, key("the repair, as the report states it", min_length=1)]
 
     @property
     def moment(self) -> datetime.datetime:
@@ -321,14 +299,12 @@ class Repair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a site accepts, with every default."""
+    """The acceptance rules of a site, with every default."""
 
     false_alarm_percent: Annotated[
         float,
         key(
-            "the chance, in percent, that a campaign whose nodes are all within their tolerances has any node that "
-            "DEVIATES; as much again for messages between nodes. Simultaneous intervals follow from it and from the "
-            "number of components and nodes",
+            "the chance, in percent, of any DEVIATES in a campaign with all nodes within their tolerances",
             gt=0,
             le=50,
         ),
@@ -336,10 +312,7 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     criteria: Annotated[
         tuple[Criterion, ...],
         key(
-            "what an outcome rests on: `core-to-core` (hops between cores), `messages`, or the terms of measurements "
-            "under `cells`. A node is SAME where each of these was measured and is within its tolerances, and "
-            "INCONCLUSIVE where one was planned and not measured. Everything else that is measured is reported, and "
-            "what is beyond its tolerance there is a finding, too",
+            "the deciding metrics: `core-to-core`, `messages`, or terms of measurements under `cells`",
             min_length=1,
         ),
     ] = ("core-to-core", *(name for name, term in terms().items() if term.criterion))
@@ -351,19 +324,19 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = msgspec.field(default_factory=cells)
     metrics: Annotated[
         Mapping[str, Metric],
-        key("tolerances and priors of the metrics of a table, by their names there; a metric without has the defaults"),
+        key("tolerances and priors of the metrics of a table, by name; other metrics have the defaults"),
     ] = {}
     fabric: FabricTolerances = FabricTolerances()
     required: Annotated[
         tuple[Measurement, ...],
-        key("measurements that a node must have; a node without one is INVALID. Empty: whatever was planned"),
+        key("measurements without which a node is INVALID; empty: the planned ones"),
     ] = ()
     quality: Quality = Quality()
     fingerprint: FingerprintFields = FingerprintFields()
     limits: Annotated[tuple[ContractLimit, ...], key("absolute limits of a contract")] = ()
-    waivers: Annotated[tuple[Waiver, ...], key("known findings that are not to count")] = ()
+    waivers: Annotated[tuple[Waiver, ...], key("known findings that do not count")] = ()
     repairs: Annotated[
-        tuple[Repair, ...], key("repairs of nodes: a node is judged by the jobs that began after its last one")
+        tuple[Repair, ...], key("repairs of nodes; only jobs that began after a node's last repair count")
     ] = ()
 
     @property
