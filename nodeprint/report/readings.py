@@ -16,6 +16,7 @@ from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Machine
 from nodeprint.report import curve_findings, message_rates, names, text
+from nodeprint.report.curve_findings import MedianInterval
 from nodeprint.settings.texts import say, texts
 
 Floats = npt.NDArray[np.float64]
@@ -26,6 +27,8 @@ _MOST_PAIRS = 3
 
 #: Families by CPUID of the EPYCs whose port's width is known: Zen 2 to Zen 4 (docs/method/memory.md).
 _PORT_KNOWN = (0x17, 0x19)
+#: What a CCD's port carries in a cycle of the fabric to the cores (Zen 2 to Zen 4; docs/method/memory.md).
+_PORT_BYTES_A_CYCLE = 32
 
 
 def readings(cells: Sequence[JobMeasurement], machine: Machine | None = None) -> tuple[str, ...]:
@@ -47,8 +50,28 @@ def readings(cells: Sequence[JobMeasurement], machine: Machine | None = None) ->
 def _curve(data: JobMeasurement) -> Iterator[str]:
     reported_sizes = {name.upper(): int(size) for name, size in data.header["cache_bytes"].items()}
     latency = over_runs(_median(data.grid("latency_ns"), axis=2 + list(data.places).index("cpu")))
-    for level in curve_findings.levels(data.axis("size_bytes").tolist(), latency.tolist(), reported_sizes):
-        yield level.sentence
+    caches = curve_findings.caches(data.axis("size_bytes").tolist(), latency.tolist(), reported_sizes)
+    yield from (cache_sentence(str(row.Index), row) for row in caches.itertuples())
+
+
+def cache_sentence(name: str, cache: Any) -> str:
+    """A row of `curve_findings.caches`. A plateau that reaches half of the reported size agrees with it: a cache is
+    never available up to its full size."""
+    reported, effective = _size(cache.reported_bytes), _size(cache.effective_bytes)
+    if not cache.effective_bytes:
+        return say("readings", "curve", "none", cache=name, reported=reported)
+    found = f"{cache.latency_ns:.1f} ns up to {effective}"
+    if cache.effective_bytes >= cache.reported_bytes / 2:
+        return f"{name}: {found}, reported size {reported}"
+    return say("readings", "curve", "other", cache=name, effective=effective, latency=found, reported=reported)
+
+
+def _size(size_bytes: int) -> str:
+    """Bytes as KiB, MiB or GiB, without a needless fraction."""
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if size_bytes >= factor:
+            return f"{size_bytes / factor:.4g} {unit}"
+    return f"{size_bytes} bytes"
 
 
 def _loaded(data: JobMeasurement) -> Iterator[str]:
@@ -60,8 +83,15 @@ def _loaded(data: JobMeasurement) -> Iterator[str]:
     for place, latency, rate in zip(data.axis("place"), latencies, rates, strict=True):
         idle, loaded = latency[delay < 0], np.isfinite(latency) & np.isfinite(rate) & (delay >= 0)
         if loaded.any() and len(idle) and np.isfinite(idle[0]):
-            knee = curve_findings.knee(rate[loaded].tolist(), latency[loaded].tolist(), float(idle[0]))
-            yield f"injectors {texts()['readings']['injectors'].get(str(place), str(place))}: {knee.sentence}"
+            words = _knee(rate[loaded].tolist(), latency[loaded].tolist(), float(idle[0]))
+            yield f"injectors {texts()['readings']['injectors'].get(str(place), str(place))}: {words}"
+
+
+def _knee(rates: Sequence[float], latencies: Sequence[float], idle: float) -> str:
+    knee = curve_findings.knee(rates, latencies, idle)
+    if knee is None:
+        return f"no knee up to {max(rates) / 1e9:.1f} GB/s"
+    return say("readings", "knee", rate=f"{knee[0] / 1e9:.1f} GB/s", latency=f"{knee[1]:.0f}", idle=f"{idle:.0f}")
 
 
 def _pairs(data: JobMeasurement) -> Iterator[str]:
@@ -79,7 +109,7 @@ def _touch(data: JobMeasurement) -> Iterator[str]:
     apart = [(nodes[str(a)] != nodes[str(b)]) == several and together == "both" for a, b, together in ends]
     values = _finite(data.columns["ratio"][..., np.array(apart)])
     if len(values):
-        yield curve_findings.touch_sentence(curve_findings.median_interval(values), len(set(nodes.values())))
+        yield touch_sentence(curve_findings.median_interval(values), len(set(nodes.values())))
     levels = {key: over_runs(data.columns[key]) for key in _OF_TOUCH if key in data.columns}
     if len(levels) < len(_OF_TOUCH):
         return  # older records
@@ -95,6 +125,17 @@ def _touch(data: JobMeasurement) -> Iterator[str]:
         yield say(
             "readings", "touch", "pair", a=a, a_node=nodes[str(a)], b=b, b_node=nodes[str(b)], cases="; ".join(cases)
         )
+
+
+def touch_sentence(ratio: MedianInterval, nodes: int) -> str:
+    """The ratio of own to other arrays on a machine with so many NUMA nodes."""
+    found = f"{ratio.middle:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
+    if nodes > 1:
+        return say("readings", "touch", "ratio", found=found)
+    # as printed: with many repeats an interval may be narrower than any difference that matters
+    is_one = round(ratio.low, 2) <= 1 <= round(ratio.high, 2)
+    verdict = "1, as expected" if is_one else "not 1: the measurement was disturbed"
+    return say("readings", "touch", "one_node", found=found, verdict=verdict)
 
 
 def _ring(data: JobMeasurement) -> Iterator[str]:
@@ -173,8 +214,24 @@ def _ports(data: JobMeasurement, port_known: bool) -> Iterator[str]:
             # as the table of medians has them: of a run, then over runs
             loads, stores = (float(_median(_median(of_runs, axis=1), axis=0)) for of_runs in each)
             count = int(np.isfinite(each[0]).any(axis=0).sum())
-            yield curve_findings.port_sentence(level_name(scope), count, loads, stores, port_known)
+            component = level_name(scope)
+            rates_of_one = say(
+                "readings",
+                "port",
+                "rates",
+                component=component,
+                loads=f"{loads / 1e9:.1f}",
+                stores=f"{stores / 1e9:.1f}",
+                count=_medians_of(count, component),
+            )
+            ghz = f"{loads / _PORT_BYTES_A_CYCLE / 1e9:.2f}"
+            clock = say("readings", "port", "clock", rates=rates_of_one, bytes=_PORT_BYTES_A_CYCLE, ghz=ghz)
+            yield clock if port_known else rates_of_one
             return  # a CCX that shares its port says less of it
+
+
+def _medians_of(count: int, what: str) -> str:
+    return f"medians of {count} {what}s" if count > 1 else f"one {what}"
 
 
 def _hops(data: JobMeasurement) -> Iterator[str]:
@@ -187,7 +244,9 @@ def _hops(data: JobMeasurement) -> Iterator[str]:
     good = [pair for pair in of["idle"] if all(np.isfinite(of[load].get(pair, np.nan)) for load in of)]
     if good:
         ratios = ([of[load][pair] / of["idle"][pair] for pair in good] for load in ("light", "full"))
-        yield curve_findings.beside_sentence(*map(curve_findings.median_interval, ratios))
+        light, full = map(np.median, ratios)
+        count = _medians_of(len(good), "pair")
+        yield say("readings", "beside", light=f"{light:.3f}", full=f"{full:.3f}", count=count)
 
 
 #: STREAM's kernels, in its order; what stores past the caches is what it has where a compiler does so.
@@ -205,7 +264,8 @@ def _as_stream(data: JobMeasurement) -> Iterator[str]:
         at = {stream: of_machine[stream] for stream in _STREAM if stream in of_machine}
         figures = {stream: (best[i], median[i]) for stream, i in at.items() if np.isfinite(best[i])}
         if figures:
-            yield curve_findings.stream_sentence(str(pages), figures)
+            each = (f"{stream} {one / 1e9:.1f} ({usual / 1e9:.1f})" for stream, (one, usual) in figures.items())
+            yield say("readings", "stream", pages=pages, each=", ".join(each))
 
 
 #: Further apart than this the two methods do not measure the same.
@@ -221,8 +281,11 @@ def _states(data: JobMeasurement) -> Iterator[str]:
         pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
         apart = np.abs(pairs[1] / pairs[0] - 1) > _METHODS_APART
         if apart.any():
-            latencies = np.median(pairs[:, apart], axis=1).tolist()
-            yield curve_findings.methods_sentence(str(state), latencies, int(apart.sum()), apart.size)
+            by_chase, by_single = (f"{ns:.1f}" for ns in np.median(pairs[:, apart], axis=1).tolist())
+            count = int(apart.sum())
+            yield say(
+                "readings", "methods", state=state, chase=by_chase, single=by_single, apart=count, places=apart.size
+            )
 
 
 #: A sentence is made of the figures of one operation and of no other, so that it is known by its kernel here; what its

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 
@@ -22,8 +22,6 @@ from nodeprint.judge.verdict import SCHEMA, Finding, FleetVerdict, NodeVerdict, 
 from nodeprint.report import check_scripts, text
 from nodeprint.settings import former_keys
 from nodeprint.settings.texts import say
-
-_T = TypeVar("_T")
 
 #: Numbers that are infinite where they are null in verdict.json; any other is unknown (NaN) then.
 _UNBOUNDED = ("within", "within_unit", "smallest_tolerance", "share")
@@ -68,34 +66,23 @@ def _as_json(component: Verdict | NodeVerdict) -> str:
     return msgspec.json.format(body, indent=1).decode() + "\n"
 
 
-class _OfFleet(msgspec.Struct):
-    """A verdict of which the nodes, which are most of it, are passed over."""
-
-    fleet: FleetVerdict
-    schema: int = SCHEMA
-
-
-class _UnreadFleet(msgspec.Struct):
-    fleet: msgspec.Raw
-    schema: int = SCHEMA
-
-
 def read_fleet(campaign: Path) -> FleetVerdict:
     """What verdict.json of a campaign says of all nodes together, without those. Raises NodeprintError as `read`."""
 
     def decode(raw: bytes) -> dict[str, Any]:
-        unread = msgspec.json.decode(raw, type=_UnreadFleet)
-        return {"fleet": json.loads(bytes(unread.fleet)), "schema": unread.schema}
+        parts = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        parts["nodes"] = msgspec.Raw(b"{}")  # they are most of it
+        return {key: json.loads(bytes(part)) for key, part in parts.items()}
 
-    return _read(campaign, decode, _OfFleet).fleet
+    return _read(campaign, decode).fleet
 
 
 def read(campaign: Path) -> Verdict:
     """verdict.json of a campaign. Raises NodeprintError when there is none or it cannot be read."""
-    return _read(campaign, json.loads, Verdict)
+    return _read(campaign, json.loads)
 
 
-def _read(campaign: Path, decode: Callable[[bytes], Any], as_type: type[_T]) -> _T:
+def _read(campaign: Path, decode: Callable[[bytes], Any]) -> Verdict:
     path, again = campaign / "verdict.json", f"run `nodeprint judge {campaign}`"
     try:
         files.check(path)  # a pipe would be waited for without end
@@ -114,7 +101,7 @@ def _read(campaign: Path, decode: Callable[[bytes], Any], as_type: type[_T]) -> 
             what += f"; its former keys: {former}"
         raise NodeprintError(what, where=path, advice=again)
     try:
-        return msgspec.convert(_revived(plain), as_type, str_keys=True)
+        return msgspec.convert(_revived(plain), Verdict, str_keys=True)
     except (msgspec.ValidationError, RecursionError) as error:
         raise NodeprintError(f"not a verdict ({printable(str(error), 160)})", where=path, advice=again) from error
 

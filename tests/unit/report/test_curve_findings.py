@@ -3,16 +3,21 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint.report import curve_findings
+from nodeprint.report import curve_findings, readings
 from nodeprint.report.curve_findings import MedianInterval
 
 KIB, MIB = 2**10, 2**20
 SIZES = sorted({int(half * 2**octave) for octave in range(14, 31) for half in (1, 1.5)})
 TOLD = {"L1": 32 * KIB, "L2": MIB, "L3": 32 * MIB}
+
+
+def sentences(caches: pd.DataFrame) -> list[str]:
+    return [readings.cache_sentence(str(row.Index), row) for row in caches.itertuples()]
 
 
 def staircase(steps: dict[int, float], top: float, noise: float = 0.0, seed: int = 0) -> list[float]:
@@ -25,49 +30,51 @@ def staircase(steps: dict[int, float], top: float, noise: float = 0.0, seed: int
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.02])
 def test_plateaus_of_a_staircase(noise: float) -> None:
     found = curve_findings.plateaus(SIZES, staircase({32 * KIB: 1.5, MIB: 5.0, 32 * MIB: 20.0}, 110.0, noise))
-    assert [plateau.first_bytes for plateau in found] == [16 * KIB, 48 * KIB, MIB * 3 // 2, 48 * MIB]
-    assert [plateau.last_bytes for plateau in found] == [32 * KIB, MIB, 32 * MIB, SIZES[-1]]
-    np.testing.assert_allclose([plateau.latency_ns for plateau in found], [1.5, 5, 20, 110], rtol=2 * noise + 1e-9)
+    assert found["first_bytes"].tolist() == [16 * KIB, 48 * KIB, MIB * 3 // 2, 48 * MIB]
+    assert found["last_bytes"].tolist() == [32 * KIB, MIB, 32 * MIB, SIZES[-1]]
+    np.testing.assert_allclose(found["latency_ns"], [1.5, 5, 20, 110], rtol=2 * noise + 1e-9)
 
 
 def test_a_slope_is_no_plateau() -> None:
-    assert curve_findings.plateaus(SIZES, [2.0**i for i in range(len(SIZES))]) == ()
+    assert curve_findings.plateaus(SIZES, [2.0**i for i in range(len(SIZES))]).empty
 
 
 def test_levels_as_told() -> None:
-    found = curve_findings.levels(SIZES, staircase({32 * KIB: 1.5, MIB: 5.0, 32 * MIB: 20.0}, 110.0, 0.01), TOLD)
-    assert [level.agrees for level in found] == [True, True, True]
-    assert [level.effective_bytes for level in found] == [32 * KIB, MIB, 32 * MIB]
+    found = curve_findings.caches(SIZES, staircase({32 * KIB: 1.5, MIB: 5.0, 32 * MIB: 20.0}, 110.0, 0.01), TOLD)
+    assert found["effective_bytes"].to_dict() == {"L1": 32 * KIB, "L2": MIB, "L3": 32 * MIB}
+    assert not any("effective size" in words for words in sentences(found))
 
 
 def test_an_l3_that_is_fiction_gives_its_effective_size() -> None:
     """As in a virtual machine: a large cache is told and a small part of it is one's own."""
     told = TOLD | {"L3": 256 * MIB}
-    l1, l2, l3 = curve_findings.levels(SIZES, staircase({32 * KIB: 1.5, MIB: 5.0, 12 * MIB: 50.0}, 130.0, 0.01), told)
-    assert l1.agrees and l2.agrees and not l3.agrees
-    assert l3.effective_bytes == 12 * MIB
-    assert "effective size 12 MiB" in l3.sentence and "256 MiB" in l3.sentence
+    found = curve_findings.caches(SIZES, staircase({32 * KIB: 1.5, MIB: 5.0, 12 * MIB: 50.0}, 130.0, 0.01), told)
+    assert found["effective_bytes"].loc["L3"] == 12 * MIB
+    l1, l2, l3 = sentences(found)
+    assert "effective size" not in l1 + l2
+    assert "effective size 12 MiB" in l3 and "256 MiB" in l3
 
 
 def test_a_cache_that_fills_up_in_steps_is_one_cache() -> None:
     steps = {32 * KIB: 1.5, 256 * KIB: 5.0, MIB: 6.5, 32 * MIB: 20.0}
-    _, l2, _ = curve_findings.levels(SIZES, staircase(steps, 110.0), TOLD | {"L2": 2 * MIB})
-    assert (l2.latency_ns, l2.effective_bytes) == (5.0, MIB)
-    assert l2.agrees
+    found = curve_findings.caches(SIZES, staircase(steps, 110.0), TOLD | {"L2": 2 * MIB})
+    assert found.loc["L2"].to_dict() == {"reported_bytes": 2 * MIB, "effective_bytes": MIB, "latency_ns": 5.0}
+    assert "effective size" not in sentences(found)[1]
 
 
 def test_steps_further_apart_than_one_cache_are_two() -> None:
     """1.5 times is the farthest that plateaus of one cache are apart."""
     for step_ns, expected in ((7.5, MIB), (7.6, 256 * KIB)):
         steps = {32 * KIB: 1.5, 256 * KIB: 5.0, MIB: step_ns, 32 * MIB: 40.0}
-        _, l2, _ = curve_findings.levels(SIZES, staircase(steps, 110.0), TOLD | {"L2": 2 * MIB})
-        assert l2.effective_bytes == expected
+        found = curve_findings.caches(SIZES, staircase(steps, 110.0), TOLD | {"L2": 2 * MIB})
+        assert found["effective_bytes"].loc["L2"] == expected
 
 
 def test_a_plateau_from_three_quarters_of_the_cache_below_on_is_of_the_next() -> None:
     steps = {32 * KIB: 1.5, MIB: 5.0, 32 * MIB: 20.0}
-    l1, l2, _ = curve_findings.levels(SIZES, staircase(steps, 110.0), TOLD | {"L1": 64 * KIB})
-    assert (l1.effective_bytes, l2.latency_ns, l2.effective_bytes) == (32 * KIB, 5.0, MIB)
+    found = curve_findings.caches(SIZES, staircase(steps, 110.0), TOLD | {"L1": 64 * KIB})
+    assert found["effective_bytes"].tolist()[:2] == [32 * KIB, MIB]
+    assert found["latency_ns"].loc["L2"] == 5.0
 
 
 def test_a_plateau_is_three_sizes_within_15_percent() -> None:
@@ -77,38 +84,34 @@ def test_a_plateau_is_three_sizes_within_15_percent() -> None:
 
 def test_four_fifths_of_the_slowest_is_memory() -> None:
     for cache_ns, reached in ((79.0, True), (80.0, False)):
-        (l1,) = curve_findings.levels(SIZES, staircase({32 * MIB: cache_ns}, 100.0), {"L1": 32 * MIB})
-        assert (l1.effective_bytes is not None) == reached
+        found = curve_findings.caches(SIZES, staircase({32 * MIB: cache_ns}, 100.0), {"L1": 32 * MIB})
+        assert (found["effective_bytes"].tolist() != [0]) == reached
 
 
 def test_a_knee_is_where_latency_is_half_as_much_again() -> None:
-    assert curve_findings.knee([1.0, 2.0], [100.0, 150.0], 100.0).reached
-    assert not curve_findings.knee([1.0, 2.0], [100.0, 149.9], 100.0).reached
+    assert curve_findings.knee([1.0, 2.0], [100.0, 150.0], 100.0) == (2.0, 150.0)
+    assert curve_findings.knee([1.0, 2.0], [100.0, 149.9], 100.0) is None
 
 
 def test_no_l3_at_all_is_said_and_memory_is_not_taken_for_it() -> None:
-    *_, l3 = curve_findings.levels(SIZES, staircase({32 * KIB: 1.5, MIB: 5.0}, 110.0, 0.01), TOLD)
-    assert l3.effective_bytes is None and not l3.agrees
-    assert "no plateau" in l3.sentence
+    found = curve_findings.caches(SIZES, staircase({32 * KIB: 1.5, MIB: 5.0}, 110.0, 0.01), TOLD)
+    assert found["effective_bytes"].loc["L3"] == 0
+    assert "no plateau" in sentences(found)[-1]
 
 
 def test_a_cache_that_is_not_told_is_left_out() -> None:
-    found = curve_findings.levels(SIZES, staircase({32 * KIB: 1.5}, 110.0), TOLD | {"L2": 0})
-    assert [level.name for level in found] == ["L1", "L3"]
+    found = curve_findings.caches(SIZES, staircase({32 * KIB: 1.5}, 110.0), TOLD | {"L2": 0})
+    assert list(found.index) == ["L1", "L3"]
 
 
 def test_knee_is_the_first_point_by_rate() -> None:
     found = curve_findings.knee([40e9, 10e9, 20e9, 30e9], [400.0, 101.0, 120.0, 150.0], 100.0)
-    assert found.reached
-    assert (found.rate_bytes_per_s, found.latency_ns) == (30e9, 150.0)
-    flat = curve_findings.knee([10e9, 25e9, 20e9], [101.0, 149.0, 120.0], 100.0)
-    assert not flat.reached
-    assert flat.sentence == "no knee up to 25.0 GB/s"
+    assert found == (30e9, 150.0)
 
 
 @given(st.lists(st.floats(100, 149.9), min_size=1, max_size=20))
 def test_below_the_threshold_there_is_never_a_knee(latencies: list[float]) -> None:
-    assert not curve_findings.knee([float(i) for i in range(len(latencies))], latencies, 100.0).reached
+    assert curve_findings.knee([float(i) for i in range(len(latencies))], latencies, 100.0) is None
 
 
 def trials(rates: list[float], noise: float, seed: int = 1) -> dict[int, list[float]]:
@@ -151,11 +154,9 @@ def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
 
 
 def test_touch_on_one_node_says_so() -> None:
-    fine = curve_findings.touch_sentence(MedianInterval(1.0, 0.99, 1.01, 31), 1)
+    fine = readings.touch_sentence(MedianInterval(1.0, 0.99, 1.01, 31), 1)
     assert "one NUMA node" in fine and "as expected" in fine
-    assert "disturbed" in curve_findings.touch_sentence(MedianInterval(2.3, 2.1, 2.5, 31), 1)
-    assert "1.00 (1.00 to 1.00), 1, as expected" in curve_findings.touch_sentence(
-        MedianInterval(0.998, 0.996, 0.9996, 31), 1
-    )
-    assert "0.99 (0.98 to 0.99), not 1" in curve_findings.touch_sentence(MedianInterval(0.987, 0.984, 0.991, 31), 1)
-    assert "1.50" in curve_findings.touch_sentence(MedianInterval(1.5, 1.45, 1.56, 31), 2)
+    assert "disturbed" in readings.touch_sentence(MedianInterval(2.3, 2.1, 2.5, 31), 1)
+    assert "1.00 (1.00 to 1.00), 1, as expected" in readings.touch_sentence(MedianInterval(0.998, 0.996, 0.9996, 31), 1)
+    assert "0.99 (0.98 to 0.99), not 1" in readings.touch_sentence(MedianInterval(0.987, 0.984, 0.991, 31), 1)
+    assert "1.50" in readings.touch_sentence(MedianInterval(1.5, 1.45, 1.56, 31), 2)
