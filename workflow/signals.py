@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +28,41 @@ class Interrupted(BaseException):
         self.number = number
 
 
+class _Terminal:
+    """The terminal of this call. One that is closed sends SIGHUP to the leader of its session alone, and if that is
+    `make`, it waits for us."""
+
+    def __init__(self) -> None:
+        self._is_in_front = False
+        self._poll = select.poll()
+        self._descriptor = -1
+        with suppress(OSError):  # there is none
+            self._descriptor = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+            self._poll.register(self._descriptor, select.POLLHUP)
+
+    def is_closed(self) -> bool:
+        """Whether it was closed while this call was in its foreground. In the background it goes on."""
+        if self._descriptor < 0 or signal.SIGHUP not in ENDING:
+            return False
+        if any(event & select.POLLHUP for _, event in self._poll.poll(0)):
+            return self._is_in_front
+        with suppress(OSError):
+            self._is_in_front = os.tcgetpgrp(self._descriptor) == os.getpgrp()
+        return False
+
+
+_terminal = _Terminal()
+
+
 def block() -> None:
     """Call it first: from now on signals are taken by `pause` alone."""
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING | {signal.SIGCHLD})
 
 
 def pause(seconds: float) -> None:
-    """Wait so long, or until a process that we started ends. Raises Interrupted."""
+    """Wait so long, or until a process that we started ends. Raises Interrupted, also if the terminal was closed."""
+    if _terminal.is_closed():
+        raise Interrupted(signal.SIGHUP)
     received = signal.sigtimedwait(ENDING | {signal.SIGCHLD}, max(0.0, seconds))
     # CPython returns a struct that it never filled where a stop (Ctrl-Z) outlasted the time
     if received is not None and received.si_signo in ENDING:

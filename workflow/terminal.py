@@ -87,7 +87,8 @@ class Screen:
         if self._progress is None:
             write(2, f"{text}\n".encode(errors="replace"))
         else:
-            self._console.print(Text(text))
+            with suppress(OSError):  # the terminal was closed
+                self._console.print(Text(text))
 
     def show(self, step: str, words: str, part: float | None = None) -> None:
         """Show what a step does now; with `part`, its share from 0 to 1, also where there is no terminal."""
@@ -95,11 +96,12 @@ class Screen:
             if part is not None:
                 self._now_and_then(f"nodeprint: {step}: {words}")
             return
-        if not self._progress.tasks:
-            self._progress.add_task("", total=1.0, step=step, words=words)
-            self._progress.start()
-        task = self._progress.tasks[0].id
-        self._progress.update(task, completed=part or 0.0, step=step, words=words, refresh=True)
+        with suppress(OSError):
+            if not self._progress.tasks:
+                self._progress.add_task("", total=1.0, step=step, words=words)
+                self._progress.start()
+            task = self._progress.tasks[0].id
+            self._progress.update(task, completed=part or 0.0, step=step, words=words, refresh=True)
 
     def _now_and_then(self, line: str) -> None:
         now = time.monotonic()
@@ -112,7 +114,8 @@ class Screen:
     def clear(self) -> None:
         """Take the progress line away."""
         if self._progress is not None:
-            self._progress.stop()
+            with suppress(OSError):
+                self._progress.stop()
 
 
 def write(descriptor: int, text: bytes) -> None:

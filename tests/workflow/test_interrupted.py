@@ -2,8 +2,11 @@
 
 import fcntl
 import os
+import pty
+import select
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,13 +23,19 @@ pytestmark = [pytest.mark.machine, pytest.mark.usefixtures("paced")]
 PASSES = 24
 
 
-def call(house: Path, campaign: str, passes: int = PASSES) -> subprocess.Popen[str]:
-    """A call that measures `passes` passes."""
+def configured(house: Path, campaign: str, passes: int = PASSES) -> Path:
+    """The configuration of a campaign that measures `passes` passes."""
     path = house / f"{campaign}.yaml"
     path.write_text(
         f"campaign: {campaign}\npreset: test\nruns: 1\nmeasure: [coherence-cas]\n"
         f"arguments: {{coherence-cas: --passes {passes} {PACED}}}\n"
     )
+    return path
+
+
+def call(house: Path, campaign: str, passes: int = PASSES) -> subprocess.Popen[str]:
+    """A call that measures `passes` passes."""
+    path = configured(house, campaign, passes)
     return subprocess.Popen(
         [house / "workflow/run", "--config", path.name],
         cwd=house,
@@ -98,6 +107,42 @@ def test_an_interrupted_call_says_what_is_kept_and_is_continued(
     assert file.complete
     assert len(file.headers) == 2, "the same file, continued once"
     assert list(file.pairs["latency_ns"][: len(measured)]) == measured
+
+
+@pytest.mark.parametrize("leader", ["make", "shell"])
+def test_a_closed_terminal_ends_the_measurement(house: Path, leader: str) -> None:
+    """Linux tells the leader of the session alone, and `make` waits for what it called."""
+    campaign = house / "results" / leader
+    line = f"workflow/run --config {configured(house, leader).name}"
+    (house / f"{leader}.mk").write_text(f"run:\n\t@{line}\n")
+    words = ["make", "-f", f"{leader}.mk", "run"] if leader == "make" else ["sh", "-c", f"{line}; exit"]
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(house)
+        os.execvpe(words[0], words, {**environment(), "TERM": "xterm"})
+    reader = threading.Thread(target=drain, args=(terminal, stop := threading.Event()))
+    reader.start()
+    deadline = time.monotonic() + 600
+    while not (found := [p for p in campaign.glob("nodes/*/job1/run1/*.jsonl") if '"pair"' in p.read_text()]):
+        assert time.monotonic() < deadline, "nothing was measured in ten minutes"
+        time.sleep(0.05)
+    stop.set()
+    reader.join()
+    os.close(terminal)
+    while at_work(campaign):
+        assert time.monotonic() < deadline, "it goes on measuring"
+        time.sleep(0.1)
+    os.waitpid(process, 0)
+    assert not records.read(found[0]).complete, "it went on to the end"
+    assert not (campaign / "verdict.json").exists()
+    assert "stopped by SIG" in next(campaign.glob("nodes/*/job1/node-run.log")).read_text()
+
+
+def drain(terminal: int, stop: threading.Event) -> None:
+    """Read what is written to a terminal, which would wait for its reader otherwise."""
+    while not stop.is_set():
+        if select.select([terminal], [], [], 0.1)[0]:
+            os.read(terminal, 1 << 16)
 
 
 def test_an_interruption_before_measuring_leaves_nothing(house: Path) -> None:
