@@ -225,12 +225,12 @@ def in_tolerances(campaign: Campaign) -> pd.Series[float]:
             if of["metric"] in campaign.verdict["criteria"] and of["tolerance"]:
                 is_rate = of["unit"] not in ("ns", "s", "us") and of["effect"] < 0
                 tolerance = of["tolerance"] / (1 + of["tolerance"]) if is_rate else of["tolerance"]
-                effects = [abs(of["effect"]) / tolerance]
-                effects += [
+                effects = [
                     times(finding)  # as its sentence has it
                     for finding in node["findings"]
                     if finding["measurement"] == of["measurement"] and finding["tolerance"] and finding["id"] != "limit"
                 ]
+                effects = effects or [abs(of["effect"]) / tolerance]
                 rows.append((name, of["metric"], max(effects)))
     frame = pd.DataFrame(rows, columns=["node", "metric", "times"])
     return frame.groupby(["node", "metric"])["times"].max()
