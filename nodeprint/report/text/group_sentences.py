@@ -156,7 +156,10 @@ def also_apart(verdict: Verdict) -> Iterator[str]:
     tolerances: dict[str, float] = {}
     for limit in verdict.fleet.limits:
         tolerances[limit.measurement] = min(limit.tolerance, tolerances.get(limit.measurement, math.inf))
-    of_groups = {of.name: _values([verdict.nodes[name] for name in of.nodes]) for of in verdict.fleet.groups}
+    of_groups = {
+        of.name: _values([verdict.nodes[name] for name in of.nodes if name in verdict.nodes])
+        for of in verdict.fleet.groups
+    }
     for group in verdict.fleet.groups:
         own, others = of_groups[group.name], of_groups.get(group.than, {})
         farthest: dict[str, tuple[float, str]] = {}

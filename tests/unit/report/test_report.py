@@ -337,7 +337,11 @@ def test_nodes_that_are_named_are_written_alone(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["report", str(tmp_path), "--nodes", "cn[017-018],cn040"])
     written = [f"{tmp_path}/report/{name}.pdf" for name in ("cn017", "cn018", "cn040")]
     assert done.output.split() == written and sorted(map(str, (tmp_path / "report").iterdir())) == written
-    for wrong, sentence in (("cn[017-018],cn9", "cn9 is not part"), ("cn[", "is no list of nodes"), ("", "no node")):
+    for wrong, sentence in (
+        ("cn[017-018],cn9", "no node cn9 in this campaign"),
+        ("cn[", "is no list of nodes"),
+        ("", "no node"),
+    ):
         done = CliRunner().invoke(app, ["report", str(tmp_path), "--nodes", wrong])
         assert isinstance(done.exception, NodeprintError) and sentence in str(done.exception)
 

@@ -60,7 +60,7 @@ def test_every_command_says_that_it_is_simulated(tmp_path: Path) -> None:
     for command in (
         f"judge {campaign}",
         f"drift {campaign}",
-        f"since {campaign}",
+        f"history {campaign}",
         f"structure {node}",
         f"structure {node}/job1/run1/coherence-cas.jsonl.gz",
         f"topology --root {node}/job1/survey.tar.gz",
