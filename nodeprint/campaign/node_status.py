@@ -117,19 +117,29 @@ class Status:
             "nodes": nodes,
         }
 
-    def as_text(self) -> str:
-        """For a terminal: the counts, then nodes with the same words in one line, at most _MOST_ROWS of a kind."""
+    @property
+    def heading(self) -> str:
+        """How many nodes stand how, and the time left."""
         time_left = f"; about {span(self.left_s)} left" if self.left_s is not None else ""
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
-        lines = [f"{self.campaign}: {counted(len(self.nodes), 'node')}: {counts}{time_left}"]
-        for standing in STANDINGS:
+        return f"{self.campaign}: {counted(len(self.nodes), 'node')}: {counts}{time_left}"
+
+    @property
+    def rows(self) -> list[tuple[str, str, str]]:
+        """How nodes stand, who, and why, the most urgent last, above the prompt. Nodes with the same words share a row;
+        a kind has at most _MOST_ROWS."""
+        out = []
+        for standing in reversed(STANDINGS):
             rows = self._rows(standing)
-            lines += [f"  {standing:<15}  {names:<24}  {text}".rstrip() for names, text in rows[:_MOST_ROWS]]
-            if len(rows) > _MOST_ROWS:
-                lines.append(f"  {standing:<15}  and {len(rows) - _MOST_ROWS} more")
-        if not self.followed and "queued" in self.counts:
-            lines.append(say("status", "unfollowed"))
-        return "\n".join(lines)
+            more = len(rows) - _MOST_ROWS
+            out += [(standing, f"and {more} more", "")] if more > 0 else []
+            out += [(standing, names, text) for names, text in rows[:_MOST_ROWS]]
+        return out
+
+    @property
+    def advice(self) -> str:
+        """What to do where no call follows jobs that are queued; empty otherwise."""
+        return say("status", "unfollowed") if not self.followed and "queued" in self.counts else ""
 
 
 def read(folder: Path) -> Status:
@@ -247,7 +257,10 @@ def _words(node: NodeStanding) -> str:
 def _folded(names: Sequence[str]) -> str:
     """Names as one list; what is too long for a line is counted, too."""
     text = node_lists.fold(names)
-    return text if len(text) <= _LONGEST_LIST else f"{len(names)} nodes, {printable(text, _LONGEST_LIST)}"
+    if len(text) <= _LONGEST_LIST:
+        return text
+    whole = text[:_LONGEST_LIST].rpartition(",")[0] or text
+    return f"{len(names)} nodes, {whole}{',...' if whole != text else ''}"
 
 
 def _outcome(job: Path) -> tuple[str, str]:

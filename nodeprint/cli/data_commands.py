@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nodeprint.cli.app import app
-from nodeprint.cli.shared import Format, input_files, judge_and_write, leave_out, output_directory, print_result
+from nodeprint.cli.shared import Format, input_files, judge_and_write, leave_out, output_directory, show_sections
 
 #: Those of topology/presets.py, which is not imported to print the help.
 PRESETS = (
@@ -135,13 +135,14 @@ def demo(
     minute. Nothing is measured; every line and page says that it is simulated.
     """
     from nodeprint.report import documents
+    from nodeprint.report.pages import brief
     from nodeprint.simulate import demo as demonstration
 
     typer.echo(f"SIMULATED, not a measurement: {demonstration.description()}", err=True)
     demonstration.write(out)
     judge_and_write(out)
     documents.write(out)
-    print_result(out)
+    show_sections(brief.campaign(out))
 
 
 @app.command(epilog="Example: nodeprint sources --to nodeprint && cd nodeprint && make -C kernels")

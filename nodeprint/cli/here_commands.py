@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nodeprint.cli.app import app
-from nodeprint.cli.shared import Json, output_file, print_json, print_text
+from nodeprint.cli.shared import Json, output_file, print_json, show_sections
 from nodeprint.settings.texts import say
 
 
@@ -69,6 +69,6 @@ def here(
         name = measured.summary.processor.name
         for path in matrix_files.write(matrix_files.of_summary(measured.summary.matrix), pictures, name):
             typer.echo(path, err=True)
-    print_json(measured) if json else print_text(view.as_text(measured))
+    print_json(measured) if json else show_sections(view.sections(measured))
     if outcome.counts(kinds, [measured.outcome]):
         raise typer.Exit(3)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nodeprint.cli.app import app
-from nodeprint.cli.shared import Json, output_directory, output_file, print_json, print_text, say_origin
+from nodeprint.cli.shared import Json, output_directory, output_file, print_json, say_origin, show
 from nodeprint.errors import NodeprintError
 from nodeprint.settings.texts import say
 
@@ -127,9 +127,9 @@ def _print_changes(found: _Changes, *, json: bool) -> None:
         print_json(facts)
         return
     say_origin(found.simulated)
-    print_text(change_sentences.as_text(histories))
+    show(*change_sentences.page(histories))
     for name, (old, new) in found.arguments.items():
-        typer.echo(say("commands", "other_arguments", measurement=name, old=old, new=new))
+        show(say("commands", "other_arguments", measurement=name, old=old, new=new))
 
 
 @app.command(epilog="Example: make run NODES=$(nodeprint next --hours 2)")

@@ -10,7 +10,7 @@ import typer
 
 from nodeprint.cli import judge_request as options
 from nodeprint.cli.app import app
-from nodeprint.cli.shared import Campaign, Json, output_directory, output_file, print_json, print_outcome, say_origin
+from nodeprint.cli.shared import Campaign, Json, output_directory, output_file, print_json, say_origin, show
 from nodeprint.settings.texts import say
 
 if TYPE_CHECKING:
@@ -55,8 +55,9 @@ def judge(
     """
     from nodeprint import files
     from nodeprint.judge import outcome
-    from nodeprint.report import notified, text
+    from nodeprint.report import notified
     from nodeprint.report import verdict_files as written
+    from nodeprint.report.pages import brief
 
     kinds = outcome.kinds(fail_on) if fail_on is not None else ()
     request = options.JudgeRequest(
@@ -85,7 +86,7 @@ def judge(
     if json:
         typer.echo(written.as_json(verdict).rstrip("\n"))
     else:
-        print_outcome(text.summary(verdict))
+        show(*brief.summary(verdict))
     if reference:
         _print_reference(fleet, reference, campaign, verdict)
     if notify:
@@ -112,22 +113,22 @@ def _print_reference(fleet: FleetReference | None, reference: str, campaign: Pat
             processor = fleet_reference.processor_of(of_node).name
             words = beside_fleet.sentences(fleet, processor, fleet_reference.of_verdict(of_node))
         for sentence in words:
-            typer.echo(f"{name}: {sentence}")
+            show(f"{name}: {sentence}")
 
 
 def _judge_one(campaign: Path, name: str, kinds: tuple[Kind, ...], *, json: bool) -> None:
     """Print the verdict of one node."""
     from nodeprint.judge import campaign as judging
     from nodeprint.judge import outcome
-    from nodeprint.report import text
     from nodeprint.report import verdict_files as written
+    from nodeprint.report.pages import brief
 
     node, verdict = judging.one_node(campaign, name)
     if json:
         typer.echo(written.node_as_json(name, node, imported=verdict.imported).rstrip("\n"))
     else:
         say_origin(verdict.simulated)
-        typer.echo("\n".join(text.one_node(name, node, verdict.fleet.groups)))
+        show(*brief.node(name, node, verdict))
     if outcome.counts(kinds, [node.outcome]):
         raise typer.Exit(3)
 
@@ -183,13 +184,13 @@ def drift(
         return
     say_origin(simulated)
     for name, reason in unknown.items():
-        typer.echo(f"{name}: unknown: {reason}")
+        show(f"{name}: unknown: {reason}")
     for name, differing in changes.items():
         for d in differing:
             kind = "hard" if d.hard else "soft"
-            typer.echo(f"{name}: {d.text} ({kind})")
+            show(f"{name}: {d.text} ({kind})")
     compared = len(nodes) - len(unknown)
-    typer.echo(say("commands", "drift_rule" if changes else "no_drift", compared=compared, nodes=len(nodes)))
+    show(say("commands", "drift_rule" if changes else "no_drift", compared=compared, nodes=len(nodes)))
 
 
 @baselines.command(epilog="Example: nodeprint baseline save results/first results/rebooted --to baselines/cluster")

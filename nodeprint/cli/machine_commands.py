@@ -8,7 +8,17 @@ from typing import Annotated
 import typer
 
 from nodeprint.cli.app import app
-from nodeprint.cli.shared import Format, Json, input_files, output_file, print_json, print_text, read_labels, say_origin
+from nodeprint.cli.shared import (
+    Format,
+    Json,
+    input_files,
+    output_file,
+    print_json,
+    read_labels,
+    say_origin,
+    show,
+    terminal_columns,
+)
 
 
 @app.command(epilog="Example: nodeprint topology --json")
@@ -24,6 +34,8 @@ def topology(
 
     Its socket, quadrant, CCD, CCX, NUMA node and core, and where each label comes from.
     """
+    from rich.console import Console
+
     from nodeprint.machine.topology import serialized
     from nodeprint.machine.topology.tree_text import as_text
 
@@ -32,7 +44,7 @@ def topology(
         print_json(serialized.as_json(machine))
         return
     say_origin(machine.machine.simulated)
-    print_text(as_text(machine))
+    Console(highlight=False, width=terminal_columns()).print(as_text(machine))
 
 
 @app.command(epilog="Example: nodeprint structure 'AMD EPYC 7773X.csv'")
@@ -78,4 +90,4 @@ def structure(
     say_origin(source.simulated)
     words = matrix_words.placement_of_structure(source.ns, source.cpus, structure)
     words += matrix_words.quadrant_sentences(blocks) if blocks is not None else []
-    print_text("\n".join(filter(None, (matrix_words.structure_summary(structure), structure.as_text(), *words))))
+    show(*filter(None, (matrix_words.structure_summary(structure), *structure.lines(), *words)))

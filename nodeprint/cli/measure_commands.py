@@ -11,10 +11,11 @@ import typer
 
 from nodeprint.campaign import derived
 from nodeprint.cli.app import app
-from nodeprint.cli.shared import Campaign, Json, leave_out, print_json, print_text
+from nodeprint.cli.shared import Campaign, Json, leave_out, print_json, show
 from nodeprint.errors import NodeprintError
 
 if TYPE_CHECKING:
+    from nodeprint.campaign.node_status import Status
     from nodeprint.settings.config_file import Config
 
 _CONFIG = Path("config/config.yaml")
@@ -106,13 +107,11 @@ def doctor(json: Json = False) -> None:
 
     Ends with 3 where this machine cannot be measured yet.
     """
-    from rich.text import Text
-
     from nodeprint.machine import doctor as examination
 
     facts, warnings = examination.facts(), examination.warnings()
     printed = {"facts": facts, "warnings": warnings}
-    print_json(printed) if json else print_text(Text(examination.as_text(facts, warnings)))
+    print_json(printed) if json else show(*examination.lines(facts, warnings))
     if examination.missing(facts):
         raise typer.Exit(examination.NOT_YET)
 
@@ -154,7 +153,8 @@ def status(
         return
     status = node_status.read(campaign)
     while watch and status.code == node_status.AT_WORK:
-        typer.echo(("\x1b[H\x1b[J" if sys.stdout.isatty() else "") + status.as_text())
+        typer.echo("\x1b[H\x1b[J" if sys.stdout.isatty() else "", nl=False)
+        _show_status(status)
         time.sleep(2 if sys.stdout.isatty() else 60)
         status = node_status.read(campaign)
     try:
@@ -165,9 +165,18 @@ def status(
     if json:
         print_json(status.as_json() | {"warnings": warnings})
     else:
-        typer.echo("\n".join([status.as_text(), *warnings]))
+        _show_status(status, warnings)
     if status.code:
         raise typer.Exit(status.code)
+
+
+def _show_status(status: Status, warnings: Sequence[str] = ()) -> None:
+    """Print how the nodes of a campaign stand."""
+    from nodeprint.report.pages.blocks import Table
+
+    show(status.heading, *warnings, *([Table((), tuple(status.rows), "lll", 2)] if status.rows else []))
+    if status.advice:
+        show(status.advice)
 
 
 def _status_of(campaign: Path, name: str, fail_on: str) -> None:
@@ -192,6 +201,6 @@ def _status_of(campaign: Path, name: str, fail_on: str) -> None:
     result = judged.outcome if judged and standing.standing in node_status.JUDGED else outcome.Outcome.NOT_MEASURED
     reason = f" ({standing.reason})" if standing.reason else ""
     warnings = text.memory_warnings(verdict.fleet, name) if verdict else ()
-    typer.echo(". ".join([f"{name}: {standing.standing}{reason}; {result}", *warnings]))
+    show(". ".join([f"{name}: {standing.standing}{reason}; {result}", *warnings]))
     if outcome.counts(kinds, [result]):
         raise typer.Exit(3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console
 
 from nodeprint import files
 from nodeprint.errors import NodeprintError
@@ -22,6 +22,7 @@ from nodeprint.settings.texts import say
 if TYPE_CHECKING:
     from nodeprint.judge.verdict import Verdict
     from nodeprint.machine.topology.model import Topology
+    from nodeprint.report.pages.blocks import Block, Section
 
 Campaign = Annotated[Path, typer.Argument(help="A campaign's folder, e.g. results/main", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -111,15 +112,31 @@ def print_json(facts: object) -> None:
     typer.echo(dumps(msgspec.to_builtins(facts), indent=1, sort_keys=True, allow_nan=False))
 
 
-def print_text(text: RenderableType) -> None:
-    """Text for a reader: as wide as the terminal, and whole lines in a file or pipe, where advice must not be cut."""
-    Console(highlight=False, width=None if sys.stdout.isatty() else 1000).print(text)
+def show(*blocks: Block | str) -> None:
+    """Print blocks and lines for a reader, as `show_sections`."""
+    from nodeprint.report.pages.blocks import Section, Text
+
+    show_sections([Section("", tuple(Text(block) if isinstance(block, str) else block for block in blocks))])
+
+
+def show_sections(sections: Iterable[Section]) -> None:
+    """Print sections for a reader: lines are broken between words at COLUMNS or the terminal's width, 100 in a file or
+    pipe; outcomes are in color on a terminal."""
+    from nodeprint.report import terminal
+
+    columns = terminal_columns()
+    Console(highlight=False, width=columns).print(terminal.painted(sections, columns), soft_wrap=True)
+
+
+def terminal_columns() -> int:
+    """How many columns lines for a reader have."""
+    return shutil.get_terminal_size((_IN_A_PIPE, 24)).columns
 
 
 def say_origin(simulated: bool) -> None:
     """The first line of output that is not from a measurement."""
     if simulated:
-        typer.echo("SIMULATED, not a measurement")
+        show("SIMULATED, not a measurement")
 
 
 def judge_and_write(campaign: Path, *, baseline: Path | None = None, acceptance: Path | None = None) -> Verdict:
@@ -137,24 +154,3 @@ def judge_and_write(campaign: Path, *, baseline: Path | None = None, acceptance:
         print(f"nodeprint: {words}", file=sys.stderr, flush=True)
     manifest.write(campaign)
     return verdict
-
-
-def print_result(campaign: Path) -> bool:
-    """The result of a campaign: its medians, outcomes and PDF; whether it has a measured node and a PDF."""
-    from nodeprint.report import glance, terminal
-
-    text, complete = terminal.summary(campaign)
-    if medians := glance.summary(campaign):
-        Console(highlight=False).print(medians, "", sep="\n", soft_wrap=True)  # in color on a terminal that has some
-    print_outcome(text)
-    return complete
-
-
-def print_outcome(text: str) -> None:
-    """A result's sentences, broken between words also in a file or pipe (COLUMNS says where, 100 by default), with the
-    outcomes in color on a terminal."""
-    from nodeprint.report import terminal
-
-    columns = shutil.get_terminal_size((_IN_A_PIPE, 24)).columns
-    wrapped = terminal.wrapped(text, columns)
-    Console(highlight=False, width=columns).print(terminal.coloured(wrapped), soft_wrap=True)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from nodeprint.cli.app import app
-from nodeprint.cli.shared import Campaign, Json, leave_out, output_directory, output_file, print_json, print_result
+from nodeprint.cli.shared import Campaign, Json, leave_out, output_directory, output_file, print_json, show_sections
 from nodeprint.errors import CannotWriteError, printable
 from nodeprint.settings.texts import say
 
@@ -124,7 +124,10 @@ def show(campaign: Campaign) -> None:
 
     Ends with 1 if it has no measured node or no PDF.
     """
-    if not print_result(campaign):
+    from nodeprint.report.pages import brief
+
+    show_sections(brief.campaign(campaign))
+    if not brief.is_complete(campaign):
         raise typer.Exit(1)
 
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from rich.text import Text
-
 from nodeprint.errors import printable
 from nodeprint.here.matrix_text import square
 from nodeprint.here.result import Result
 from nodeprint.here.time_budget import steps
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names, text
-from nodeprint.report.painted import painted
+from nodeprint.report.pages import blocks
+from nodeprint.report.pages.blocks import Bullets, Section, Table, Text
 from nodeprint.settings.texts import say
 from nodeprint.summary.node_summary import LEVELS, MedianValue, NodeSummary
-
-#: So many columns of text a matrix takes at most.
-_COLUMNS = 100
 
 
 def shown(measurement: str) -> str:
@@ -27,32 +23,30 @@ def shown(measurement: str) -> str:
     return known.here.name if known is not None and known.here is not None else measurement
 
 
-def as_text(result: Result) -> Text:
+def sections(result: Result) -> tuple[Section, ...]:
     """Everything, the matrix first and what is to be done last."""
     summary = result.summary
     moved = text.moved_most(result.disturbances)
     taken = text.taken_most(result.disturbances)
     disturbed = text.moved_cpus(moved) if moved else text.busy_machine(taken) if taken else ""
     first = [*filter(None, [disturbed]), *(text.memory_warning(memory, 1) for memory in result.memory)]
-    out = Text("\n".join(first) + "\n\n" if first else "")
-    out.append(f"{heading(summary)}\n{labels(summary)}\n")
-    if summary.matrix is not None and len(summary.matrix.places.cpus) > 2:
-        out.append("\ncore-to-core latency, ").append_text(painted(square(summary.matrix), _COLUMNS)).append("\n")
-    out.append("\n" + "\n".join(medians(summary.figures)) + "\n")
-    if lost := max((figure.disturbed or 0.0 for figure in summary.figures), default=0.0):
-        out.append(f"* {say('marked', share=names.percent(lost))}\n")
+    has_matrix = summary.matrix is not None and len(summary.matrix.places.cpus) > 2
+    lost = max((figure.disturbed or 0.0 for figure in summary.figures), default=0.0)
+    star = f"* {say('marked', share=names.percent(lost))}" if lost else ""
     published = [sentence for compared in result.references.values() for sentence in compared.sentences()]
-    for sentence in (*published, *result.beside_fleet):
-        out.append(f"\n{sentence}")
     notes = [say("here_unmeasured", name=shown(name), reason=why) for name, why in result.unmeasured.items()]
-    beside = [disturbance for disturbance in result.disturbances if disturbance is not moved]
-    notes += [text.sentence(text.disturbance(disturbance)) for disturbance in beside]
+    other = [disturbance for disturbance in result.disturbances if disturbance is not moved]
+    notes += [text.sentence(text.disturbance(disturbance)) for disturbance in other]
     notes += [f"{text.sentence(f'{warning.text}; {warning.advice}')}" for warning in result.warnings]
-    if notes:
-        out.append(f"\n\n{say('here_notes')}")
-        out.append("".join(f"\n- {note}" for note in notes))
-    out.append(f"\n\nrecords: {result.folder}")
-    return out
+    return blocks.sections(
+        Section("", tuple(map(Text, first))),
+        Section("", (Text(heading(summary)), Text(labels(summary)))),
+        Section("", (square(summary.matrix),)) if has_matrix and summary.matrix else None,
+        Section("", (medians(summary.figures), Bullets(tuple(filter(None, [star]))))),
+        Section("", tuple(map(Text, [*published, *result.beside_fleet]))),
+        Section(say("here_notes"), (Bullets(tuple(notes)),)),
+        Section("", (Text(f"records: {result.folder}"),)),
+    )
 
 
 def heading(summary: NodeSummary) -> str:
@@ -78,16 +72,13 @@ def labels(summary: NodeSummary) -> str:
     return "labels: " + ", ".join(lines)
 
 
-def medians(figures: Sequence[MedianValue]) -> list[str]:
-    """A line for each figure: what it is of, its median, its interval."""
-    rows = [row for figure in figures for row in _rows(figure)]
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
-    lines, before = [], ""
-    for label, name, median, interval in rows:
-        once = "" if label == before else label
-        lines.append(f"{once:{widths[0]}}  {name:{widths[1]}}  {median:>{widths[2]}}  {interval}".rstrip())
+def medians(figures: Sequence[MedianValue]) -> Table:
+    """A row for each figure: what it is of, its median, its interval."""
+    rows, before = [], ""
+    for label, name, median, interval in (row for figure in figures for row in _rows(figure)):
+        rows.append(("" if label == before else label, name, median, interval))
         before = label
-    return lines
+    return Table((), tuple(rows), "llrl")
 
 
 def _rows(figure: MedianValue) -> list[tuple[str, str, str, str]]:

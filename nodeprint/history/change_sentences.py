@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 import pandas as pd
-from rich.console import Group
-from rich.table import Table
 
 from nodeprint.errors import printable
 from nodeprint.history.changes import Change, Course, Histories, NodeHistory
@@ -17,6 +15,7 @@ from nodeprint.history.selection import ALL_NODES
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.report import names
 from nodeprint.report import text as report_text
+from nodeprint.report.pages.blocks import Block, Table, Text
 from nodeprint.settings.texts import say
 
 #: A course from a tolerance below its first level to a tolerance above it, in eighths of a line.
@@ -224,7 +223,7 @@ def few(campaigns: Sequence[str]) -> str:
     return names.listed([*shown, names.counted(more, "more", "more")] if more > 0 else shown)
 
 
-def as_text(of_campaigns: Histories) -> Group:
+def page(of_campaigns: Histories) -> tuple[Block, ...]:
     """A line for each change, of all nodes first, the courses of the nodes that have one (in a small fleet of all
     measured again), how many have none, and what was left out."""
     histories, of_all = of_campaigns.nodes, of_campaigns.common
@@ -232,20 +231,17 @@ def as_text(of_campaigns: Histories) -> Group:
     changed = [history for history in histories if history.changes]
     compared = [history for history in histories if not _is_single(history)]
     shown = compared if len(histories) <= ALL_NODES else changed[:ALL_NODES]
-    courses = Table(box=None, pad_edge=False, show_header=False)
+    rows = []
     for history in [*([of_all] if of_all is not None and of_all.changes else []), *shown]:
         course = history.courses[0]
         last = f"{course.distance[-1]:+z.1f} tolerances" if course.distance else ""
-        courses.add_row(
-            printable(history.node, 40) or say("history", "all"),
-            sparkline(course.distance),
-            last,
-            component_name(course),
-        )
+        name = printable(history.node, 40) or say("history", "all")
+        rows.append((name, sparkline(course.distance), last, component_name(course)))
     more = [history.node for history in changed if history not in shown]
     beyond = [say("history", "more_nodes", more=names.counted(len(more), "more node"), nodes=names.nodes(more))]
     ending = [*(beyond if more else []), summary(histories, len(of_campaigns.judged)), *left_out(of_campaigns)]
-    return Group(*lines, *([courses] if courses.rows else []), *ending)
+    table = (Table((), tuple(rows), "llrl", 3),) if rows else ()
+    return *map(Text, lines), *table, *map(Text, ending)
 
 
 def reasons(chosen: pd.DataFrame) -> str:

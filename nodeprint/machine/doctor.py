@@ -90,19 +90,18 @@ def missing(facts: Iterable[Fact]) -> list[str]:
     return [fact.name for fact in facts if fact.answer == "no" and fact.name in _NEEDED]
 
 
-def as_text(facts: Sequence[Fact], warnings: Iterable[Warning]) -> str:
-    """For a terminal: a line per fact, by area; below what is missing, what is done without it and how to get it."""
-    lines = []
+def lines(facts: Sequence[Fact], warnings: Iterable[Warning]) -> list[str]:
+    """A line per fact, by area; below what is missing, what is done without it and how to get it."""
+    out = []
     for area in dict.fromkeys(fact.area for fact in facts):
-        lines.append(f"{area}:")
+        out.append(f"{area}:")
         for fact in (fact for fact in facts if fact.area == area):
-            lines.append(f"  {fact.answer:7} {fact.name}: {printable(fact.detail)}")
+            out.append(f"  {fact.answer:7} {fact.name}: {printable(fact.detail)}")
             if fact.answer != "yes" and fact.without:
-                lines.append(f"          {fact.without}" + (f"; {fact.remedy}" if fact.remedy else ""))
-    lines += [f"warning: {warning.text}; {warning.advice}" for warning in warnings]
+                out.append(f"          {fact.without}" + (f"; {fact.remedy}" if fact.remedy else ""))
+    out += [f"warning: {warning.text}; {warning.advice}" for warning in warnings]
     gone = ", ".join(missing(facts))
-    lines.append(say("doctor", "cannot", missing=gone) if gone else say("doctor", "can"))
-    return "\n".join(lines)
+    return [*out, say("doctor", "cannot", missing=gone) if gone else say("doctor", "can")]
 
 
 def _program(name: str, version_option: str) -> Fact:

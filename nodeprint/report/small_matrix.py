@@ -1,28 +1,18 @@
-"""A node's matrix in a few lines of text, for a terminal."""
+"""A node's matrix as a few rows of numbers, for a terminal."""
 
 from __future__ import annotations
 
-from rich.text import Text
-
-from nodeprint.data.store.packed import PackedFleet
 from nodeprint.report.figures.figure_data import title_of
 from nodeprint.report.figures.matrix import drawn_slots, square_of
 from nodeprint.report.figures.matrix_tables import block_medians
-from nodeprint.report.figures.node_levels import NodeLevels, levels
-from nodeprint.report.painted import Square, painted
+from nodeprint.report.figures.node_levels import NodeLevels
+from nodeprint.report.pages.blocks import MatrixBlock
 
 #: Up to so many CPUs are shown each for itself.
 _CPUS = 32
 
 
-def text(fleet: PackedFleet, measurement: str, node: str, columns: int) -> Text | None:
-    """The matrix of a measurement of pairs on a node; None where there is nothing to see. Raises NodeprintError where
-    the node has none."""
-    matrix = square(levels(fleet, measurement, node), node)
-    return painted(matrix, columns) if matrix else None
-
-
-def square(levels: NodeLevels, node: str) -> Square | None:
+def matrix(levels: NodeLevels, node: str) -> MatrixBlock | None:
     """A node's matrix of the first home, CPU by CPU, or part by part where there are too many; None where there is
     nothing to see, as of a single pair or part."""
     quantity = levels.quantity
@@ -33,9 +23,11 @@ def square(levels: NodeLevels, node: str) -> Square | None:
     values = square_of(quantity, levels.of(node), quantity.homes[0], slots) / levels.unit.size
     if len(slots) <= _CPUS:
         cpus = levels.nodes[levels.rows[node]].cpus or tuple(range(len(quantity.layout.slots)))
-        return Square(f"{title}, CPU by CPU", tuple(str(cpus[slot]) for slot in slots.tolist()), values)
+        names = tuple(str(cpus[slot]) for slot in slots.tolist())
+        return MatrixBlock(f"{title}, CPU by CPU", names, tuple(map(tuple, values.tolist())))
     blocks = block_medians(levels, node)
     if blocks is None:
         return None
     level = title_of(blocks.row)
-    return Square(f"{title}, {level} by {level}", tuple(blocks.row.to_numpy().tolist()), blocks.value.to_numpy())
+    names, rows = blocks.row.to_numpy().tolist(), blocks.value.to_numpy().tolist()
+    return MatrixBlock(f"{title}, {level} by {level}", tuple(names), tuple(map(tuple, rows)))

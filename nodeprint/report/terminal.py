@@ -1,134 +1,203 @@
-"""What a campaign amounts to, for the terminal."""
+"""Blocks of pages to text for a terminal, which is as wide as its caller says: the third medium beside PDF and HTML.
+
+Lines are broken between words, and lists of nodes after a comma. No name, no number and no path is ever broken.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
-from functools import partial
-from pathlib import Path
-from textwrap import wrap
+import textwrap
+from collections.abc import Iterable, Sequence
 
+import numpy as np
+from rich.color import Color
+from rich.style import Style
 from rich.text import Text
 
-from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import FleetOutcome, Outcome, OutcomeClass
-from nodeprint.judge.verdict import Verdict
-from nodeprint.machine import other_load
-from nodeprint.machine.fingerprint import label
-from nodeprint.report import names, text, verdict_files
 from nodeprint.report.outcome_colors import outcome_colors
-from nodeprint.settings import config
-from nodeprint.settings.texts import say
+from nodeprint.report.pages import blocks
+from nodeprint.report.pages.blocks import Block, Bullets, FactList, MatrixBlock, Section, Table
+from nodeprint.settings import checked_yaml, sources
 
-#: Above this many nodes only those that ask for attention are listed.
-_ALL_NODES = 16
-#: What is before the text in a row of a table, and how far the second line of other lines is indented.
-_ROW, _INDENT = re.compile(r" +\S+ {2,}(?=\S)"), 4
-
-
-def summary(campaign: Path) -> tuple[str, bool]:
-    """The last lines of a run, and whether there is a measured node and a PDF of it.
-
-    Raises NodeprintError where there is no verdict.
-    """
-    verdict = verdict_files.read(campaign)
-    remarks = _remarks(campaign, verdict)
-    same = sum(node.outcome is Outcome.SAME for node in verdict.nodes.values())
-    if same and len(verdict.nodes) > _ALL_NODES:
-        remarks.append(f"{names.counted(same, 'node')} that need no action")
-    pdf = campaign / "report" / "cluster.pdf"
-    measured = any(node.outcome.entry.measured for node in verdict.nodes.values())
-    report = f"report: {pdf}" if pdf.exists() else say("remarks", "no_report", campaign=campaign)
-    lines = [text.summary(verdict, most=_ALL_NODES, remarks=remarks), report]
-    return "\n".join(lines), measured and pdf.exists()
+#: How far lists and tables are indented, and what is between two columns.
+_LIST, _TABLE, _GAP = 2, 4, 2
+#: A column of sentences that would be narrower stands below the others.
+_NARROWEST = 24
+#: What no line is broken at: before a unit, and behind the word before a path.
+_GLUED = re.compile(r"(?<=\d) (?=(?:ns|µs|ms|s|GB/s|GHz|Gflop/s|times|points)\b|%)|(?<=^report:) |(?<=^records:) ")
+_GLUE, _BREAK = "\N{NO-BREAK SPACE}", "\v"
 
 
-def wrapped(words: str, columns: int) -> str:
-    """`words` with its long lines broken between words for a terminal; no path is broken, and no number from its
-    unit. What follows of a row of a table stands below the row's text."""
-    words = re.sub(r"(?<=\d) (?=(?:%|ns|GB/s|GHz|times)\b|%)|(?<=^report:) ", "\N{NO-BREAK SPACE}", words, flags=re.M)
-    breaks = partial(wrap, width=columns, break_long_words=False, break_on_hyphens=False)
-    lines = "\n".join(
-        "\n".join(breaks(line, subsequent_indent=" " * _indent(line, columns)) or [""]) for line in words.split("\n")
+def painted(sections: Iterable[Section], columns: int) -> Text:
+    """Sections with an empty line between them; of a section its title, then its blocks."""
+    parts = []
+    for section in sections:
+        title = [_colored(section.title)] if section.title else []
+        lines = [line for block in section.blocks for line in _lines(block, columns)]
+        parts.append(Text("\n").join([*title, *lines]))
+    return Text("\n\n").join(part for part in parts if part)
+
+
+def _lines(block: Block, columns: int) -> list[Text]:
+    """A block as lines."""
+    match block:
+        case blocks.Text(text=words):
+            lines = [line for row in words.split("\n") for line in _broken(row, columns)]
+        case Bullets(items=items):
+            lines = [line for item in items for line in _broken(" " * _LIST + item, columns)]
+        case FactList(rows=rows):
+            lines = [line for key, value in rows for line in _broken(f"{' ' * _LIST}{key}: {value}", columns)]
+        case Table():
+            lines = _table(block, columns)
+        case MatrixBlock():
+            return _matrix(block, columns)
+        case _:
+            raise TypeError(f"no block of a terminal: {type(block).__name__}")
+    return [_colored("\n".join(lines))] if lines else []
+
+
+def _broken(line: str, columns: int) -> list[str]:
+    """A line in several that have room; they go on behind its own indentation."""
+    indent = len(line) - len(line.lstrip(" "))
+    return _wrapped(line, columns, " " * max(_TABLE, indent + 2)) or [""]
+
+
+def _wrapped(words: str, columns: int, below: str = "") -> list[str]:
+    """Words as lines, the second and further ones behind `below`."""
+    glued = _GLUED.sub(_GLUE, words)
+    room = columns - len(below)
+    with_breaks = " ".join(_with_breaks(word) if len(word) > room else word for word in glued.split(" "))
+    lines = textwrap.wrap(
+        with_breaks,
+        columns,
+        subsequent_indent=below,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
     )
-    return lines.replace("\N{NO-BREAK SPACE}", " ")
+    return [line.replace(_GLUE, " ").replace(_BREAK, "") for line in lines]
 
 
-def _indent(line: str, columns: int) -> int:
-    """Where the second line of a broken line begins: below the text of a row of a table, which has its name before."""
-    name = _ROW.match(line)
-    return name.end() if name and name.end() <= columns // 2 else _INDENT
+def _with_breaks(word: str) -> str:
+    """A list that has no room on a line, to be broken behind each comma; a path stays whole."""
+    return word if "/" in word else re.sub(r",(?=\S)", f",{_BREAK}", word)
 
 
-def coloured(words: str) -> Text:
+def _table(table: Table, columns: int) -> list[str]:
+    """The header where there is one, and the rows."""
+    rows = [tuple(blocks.word(cell) for cell in row) for row in table.rows]
+    named = [table.header] if any(table.header) else []
+    align = table.align or "l" * len(rows[0])
+    of_rows = _rows([*named, *rows], align, table.wide, columns - _TABLE)
+    return [f"{'':{_TABLE}}{line}".rstrip() for lines in of_rows for line in lines]
+
+
+def _rows(rows: Sequence[Sequence[str]], align: str, wide: int, room: int) -> list[list[str]]:
+    """The lines of each row. Where the `wide` column takes what is left, it is folded; where that is too little, or no
+    column is, the first column has a line of its own, and the others stand below."""
+    if len(rows[0]) == 1:
+        return [_wrapped(row[0], room) for row in rows]
+    if (widths := _widths(rows, wide, room)) is not None:
+        return [_row(row, widths, align) for row in rows]
+    behind, left = [row[1:] for row in rows], room - _GAP
+    if (widths := _widths(behind, wide - 1, left)) is not None:
+        below = [_row(row, widths, align[1:]) for row in behind]
+    else:
+        below = [_wrapped((" " * _GAP).join(filter(None, row)), left, " " * _GAP) for row in behind]
+    return [
+        [*_wrapped(row[0], room, " " * _GAP), *(f"{'':{_GAP}}{line}" for line in lines)]
+        for row, lines in zip(rows, below, strict=True)
+    ]
+
+
+def _widths(rows: Sequence[Sequence[str]], wide: int, room: int) -> list[int] | None:
+    """How wide the columns are, the `wide` one as wide as is left; None if they do not have room beside each other."""
+    widths = [max(1, *map(len, column)) for column in zip(*rows, strict=True)]
+    beyond = sum(widths) + _GAP * (len(widths) - 1) - room
+    if beyond <= 0:
+        return widths
+    words = (word for row in rows for word in _GLUED.sub(_GLUE, row[wide]).split(" ") if "/" not in word)
+    if wide < 0 or widths[wide] - beyond < max(_NARROWEST, *map(len, words)):
+        return None
+    widths[wide] -= beyond
+    return widths
+
+
+def _row(row: Sequence[str], widths: Sequence[int], align: str) -> list[str]:
+    cells = [_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
+    lines = []
+    for parts in itertools.zip_longest(*cells, fillvalue=""):
+        padded = (
+            part.rjust(width) if side == "r" else part.ljust(width)
+            for part, width, side in zip(parts, widths, align, strict=True)
+        )
+        lines.append((" " * _GAP).join(padded).rstrip())
+    return lines
+
+
+def _colored(words: str) -> Text:
     """Text with its outcomes in their colors, which a pipe does not get."""
     out = Text(words)
     for outcome in sorted((*Outcome, *FleetOutcome), key=len):  # the longer last, as one may contain another
         color = outcome_colors()[outcome.entry.color].terminal
-        words = rf"\b{re.escape(outcome.with_class)}|(?<!\()\b{re.escape(outcome)}\b"
-        out.highlight_regex(words, f"bold {color}")
+        either = rf"\b{re.escape(outcome.with_class)}|(?<!\()\b{re.escape(outcome)}\b"
+        out.highlight_regex(either.replace("\\ ", r"\s+"), f"bold {color}")
     # a fleet's class may be that of a node or of the messages
     fails = rf"\b{OutcomeClass.FAIL} \([^)]*\)"
     out.highlight_regex(fails, f"bold {outcome_colors()[FleetOutcome.DEVIATIONS.entry.color].terminal}")
     return out
 
 
-def busy(campaign: Path, name: str) -> str:
-    """Which other programs took time from the CPUs while the newest job of a node was measured; empty where none is
-    known. Processes are watched on the machine that the main job runs on."""
-    load = other_load.kept(campaign / "nodes" / name)
-    return load.text("took") if load is not None and load.is_busy else ""
+# --- matrices ---
 
 
-def beside(campaign: Path, name: str) -> str:
-    """The sentence of other programs that were at work while a node was measured; empty where none is known."""
-    load = busy(campaign, name)
-    return say("remarks", "other_load", name=printable(name), load=load) if load else ""
+def _matrix(matrix: MatrixBlock, columns: int) -> list[Text]:
+    """A row of text for each row, on the report's colors; the numbers say the same without any color.
+
+    If there is no room for a value in so many `columns`, the numbers are tens of them; if there is none for these
+    either, only the colors are left of a value.
+    """
+    values = np.array(matrix.values, dtype=np.float64)
+    finite = values[np.isfinite(values)]
+    # without the outermost thousandth, as one cell that was disturbed would leave one color to all others
+    low, high = np.quantile(finite, (0.001, 0.999)) if finite.size else (0.0, 1.0)
+    before = max(map(len, matrix.names)) + 1
+    room = (columns - before) // len(matrix.names)
+    digits = len(f"{finite.max(initial=0.0):.0f}")
+    width, unit = (min(room, digits + 1), 1) if room > digits else (max(1, min(room, 3)), 10)
+    in_tens = unit == 10 and width >= digits
+    title = f"{matrix.title}{' / 10' if in_tens else ''}"
+    step = -(-before // width)
+    heads = (name.rjust(width) if i % step == 0 else " " * width for i, name in enumerate(matrix.names))
+    out = [*map(Text, _broken(title, columns)), Text(" " * before + "".join(heads))]
+    colors = _scale()
+    for name, row in zip(matrix.names, values.tolist(), strict=True):
+        line = Text(name.rjust(before - 1) + " ")
+        for value in row:
+            share = min(max((value - low) / (high - low), 0.0), 1.0) if high > low else 0.0
+            number = f"{value / unit:.0f}" if unit == 1 or in_tens else ""
+            shown = number if math.isfinite(value) else "."
+            line.append(shown.rjust(width), _style(colors, share) if math.isfinite(value) else Style())
+        out.append(line)
+    return out
 
 
-def _left_out(campaign: Path) -> list[str]:
-    """What the configuration asks for and its preset leaves out; nothing where there is no configuration to read."""
-    try:
-        return config.left_out(config.kept(campaign))
-    except NodeprintError:
-        return []
+def _scale() -> list[tuple[int, int, int]]:
+    path = sources.folder() / "reports" / "style.yaml"
+    colors: Sequence[str] = checked_yaml.read(path)["terminal"]
+    triplets = [Color.parse(name).get_truecolor() for name in colors]
+    return [(color.red, color.green, color.blue) for color in triplets]
 
 
-def _remarks(campaign: Path, verdict: Verdict) -> list[str]:
-    """What no outcome says: settings that differ, nodes to be measured again, records that were refused, how it was
-    pinned where likwid is missing, and clocks that are off."""
-    nodes = verdict.nodes
-    differing: dict[str, list[str]] = {}
-    for name, node in sorted(nodes.items()):
-        for warning in node.warnings:
-            kind, _, key = str(warning.get("id")).partition("-")
-            if kind == "fingerprint":
-                differing.setdefault(key, []).append(name)
-    remarks = [
-        say(
-            "remarks",
-            "drift",
-            nodes=names.nodes(on),
-            verb="differs" if len(on) == 1 else "differ",
-            fields=printable(label(key)),
-            campaign=campaign,
-        )
-        for key, on in sorted(differing.items())
-    ]
-    for name in nodes:
-        if load := beside(campaign, name):
-            remarks.append(f"* {load}; `{config.again(campaign, names.nodes([name]))}` measures it again")
-    again = [name for name, node in nodes.items() if node.outcome is Outcome.INVALID]
-    if again and not verdict.imported:
-        remarks.append(f"`{config.again(campaign, names.nodes(again))}` measures {names.nodes(again)} again")
-    if aside := sum(1 for _ in campaign.glob("nodes/*/job*/run*/*.bad*")):
-        files_were = "file was" if aside == 1 else "files were"
-        remarks.append(say("remarks", "malformed", count=aside, files=files_were))
-    if left_out := _left_out(campaign):
-        remarks.append(say("remarks", "preset", measurements=", ".join(left_out)))
-    warned: dict[str, list[str]] = {}
-    for name, node in nodes.items():
-        for warning in node.warnings:
-            if warning.get("id") in ("likwid", "clock"):
-                warned.setdefault(f"{warning['text']}; {warning['advice']}", []).append(name)
-    remarks += [f"{names.nodes(on)}: {printable(words)}." for words, on in warned.items()]
-    return remarks
+def _style(colors: Sequence[tuple[int, int, int]], share: float) -> Style:
+    """Black or white on the color of a share of the scale."""
+    at = share * (len(colors) - 1)
+    first = min(int(at), len(colors) - 2)
+    red, green, blue = (
+        round(a + (b - a) * (at - first)) for a, b in zip(colors[first], colors[first + 1], strict=True)
+    )
+    ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 140 else "black"
+    return Style(color=ink, bgcolor=f"rgb({red},{green},{blue})")

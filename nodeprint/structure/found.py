@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -114,8 +113,8 @@ class Structure:
             for level, below in zip(self.levels, finer, strict=False)
         ]
 
-    def as_text(self) -> str:
-        """For a terminal: a line per level and the CPUs of its groups, what labels say of it, and the findings."""
+    def lines(self) -> list[str]:
+        """A line per level and the CPUs of its groups, what labels say of it, and the findings."""
         lines = []
         for level, groups in self.own_groups():
             alone = len(level.groups) - len(groups)
@@ -123,13 +122,11 @@ class Structure:
             values |= {"sizes": sizes_text(groups), "stability": f"{level.stability:.2f}"}
             key = "alone" if alone else "level"
             lines.append(say("structure_levels", key, level=level.name, groups=len(groups), alone=alone, **values))
-            lines += textwrap.wrap(
-                "; ".join(list_text(group) for group in groups), 100, initial_indent="  ", subsequent_indent="  "
-            )
+            lines.append(f"  {'; '.join(list_text(group) for group in groups)}")
         lines = lines or ["no groups found"]
         lines += [f"labels: {item.level} {item.relation} {item.label or ''}".rstrip() for item in self.agreement]
         lines += [f"{item.severity}: {item.text} {item.advice}" for item in self.findings]
-        return "\n".join(lines)
+        return lines
 
 
 def classes_text(classes: Sequence[PairClass]) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nodeprint.cli.shared import Json, input_files, leave_out, output_file, print_json, read_labels, say_origin
+from nodeprint.cli.shared import Json, input_files, leave_out, output_file, print_json, read_labels, say_origin, show
 
 commands = typer.Typer()
 
@@ -53,4 +53,4 @@ def iodie(
         print_json(campaign_dies.as_json(nodes, not_analyzed))
         return
     say_origin(any(node.simulated for node in nodes))
-    typer.echo(campaign_dies.as_text(nodes, not_analyzed))
+    show(*campaign_dies.as_text(nodes, not_analyzed).split("\n"))

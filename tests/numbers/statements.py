@@ -193,7 +193,7 @@ def _of_terminal(text: str) -> Iterator[Statement]:
         cells = re.split(r" {2,}", line.strip())
         indent = len(line) - len(line.lstrip())
         is_row = line.startswith("  ") and len(cells) > 1
-        label = cells[0] if is_row and indent < 4 else label if is_row else ""
+        label = cells[0] if is_row and indent < _ROWS else label if is_row else ""
         if _UNKEPT.match(command) or re.fullmatch(r"[ \d]*\d", line):  # nothing is kept; CPUs above a matrix
             continue
         cells = cells[1:] if re.match(r"\s*\d+ .*(?<!\S)\.(?!\S)", line) else cells  # a CPU in front of its row
@@ -210,8 +210,9 @@ def _unwrapped(text: str) -> Iterator[str]:
     line = ""
     width = 0
     for further in text.splitlines():
-        if re.match(r" {4,18}\S", further) and width > _WRAPPED:
-            line = f"{line} {further.strip()}"
+        if re.match(r" {4,18}\S", further) and width > _WRAPPED and "  " not in further.strip():
+            in_list = re.search(r"\[[\d,-]*,$", line)  # a long list of nodes is broken at a comma
+            line = f"{line}{'' if in_list else ' '}{further.strip()}"
         else:
             yield line
             line = further
@@ -219,6 +220,8 @@ def _unwrapped(text: str) -> Iterator[str]:
     yield line
 
 
+#: A row that is indented further has the label of one above it.
+_ROWS = 8
 #: A line that is followed by one that continues it is longer than this.
 _WRAPPED = 75
 

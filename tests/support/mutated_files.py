@@ -131,7 +131,7 @@ def _attempt(reader: object, path: Path) -> str:
 def _matrix(path: Path) -> None:
     imported = matrix_file.read_output(path)
     if imported.cores is not None and len(imported.cores.cpus) <= _MOST_CPUS:
-        structure.find(imported.cores.ns, imported.cores.cpus).as_text()
+        structure.find(imported.cores.ns, imported.cores.cpus).lines()
 
 
 def _table(path: Path) -> None:

@@ -22,7 +22,7 @@ def agree(campaign: Path, code: int, output: str) -> None:
     """
     status = node_status.read(campaign)
     unfinished = {node.node for node in status.nodes if node.standing in node_status.UNFINISHED}
-    assert status.code == code == int(bool(unfinished)), (status.as_text(), output)
+    assert status.code == code == int(bool(unfinished)), (status.heading, status.rows, output)
     last = output.splitlines()[-1]
     assert ("Not finished: " in last) is bool(unfinished), output
     assert status.unfinished() in last, "the same nodes with the same reasons"

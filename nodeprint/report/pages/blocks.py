@@ -83,6 +83,14 @@ class Table(msgspec.Struct, frozen=True, tag=True):
     wide: int = -1
 
 
+class MatrixBlock(msgspec.Struct, frozen=True, tag=True):
+    """The numbers of a matrix (n x n, NaN if there is none) with a name for each row, for a medium without figures."""
+
+    title: str
+    names: tuple[str, ...]
+    values: tuple[tuple[float, ...], ...]
+
+
 class Command(msgspec.Struct, frozen=True, tag=True):
     """A command to type or the lines of a log, as they stand, and their purpose."""
 
@@ -129,7 +137,7 @@ class Form(msgspec.Struct, frozen=True, tag=True):
     signatures: tuple[str, ...] = ()
 
 
-Block = Text | Bullets | FactList | Table | Command | FindingBlock | Figures | Advice | Form
+Block = Text | Bullets | FactList | Table | MatrixBlock | Command | FindingBlock | Figures | Advice | Form
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -231,14 +239,15 @@ def csv(table: Table) -> str:
     out = io.StringIO()
     writer = csv_files.writer(out, lineterminator="\n")
     writer.writerow(table.header)
-    writer.writerows([_word(cell) for cell in row] for row in table.rows)
+    writer.writerows([word(cell) for cell in row] for row in table.rows)
     return out.getvalue()
 
 
-def _word(cell: Cell) -> str:
+def word(cell: Cell) -> str:
+    """A cell in words."""
     match cell:
-        case Mark(word=word) | Reference(text=word) | Picture(alt=word):
-            return word
+        case Mark(word=words) | Reference(text=words) | Picture(alt=words):
+            return words
     return cell
 
 

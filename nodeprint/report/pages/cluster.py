@@ -19,7 +19,7 @@ from nodeprint.errors import printable
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.machine.fingerprint import FIELDS, label
-from nodeprint.report import matrix_words, message_rates, names, terminal, text
+from nodeprint.report import matrix_words, message_rates, names, other_programs, text
 from nodeprint.report.figures import matrix
 from nodeprint.report.pages import accepted, medians, method, not_passing, pictures, split_groups
 from nodeprint.report.pages.blocks import (
@@ -110,9 +110,9 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
 
 def _disturbed(campaign: Campaign) -> Block:
     folder, nodes = campaign.folder, campaign.verdict.nodes
-    loads = [terminal.beside(folder, name) for name in nodes] if folder is not None else []
+    loads = [other_programs.sentence(folder, name) for name in nodes] if folder is not None else []
     sentences = [text.sentence(f"{load}.") for load in loads if load][:_FIRST_NOTES]
-    return Bullets((*sentences, *(line.strip() for line in text.disturbed(campaign.verdict)[:_FIRST_NOTES])))
+    return Bullets((*sentences, *text.disturbed(campaign.verdict)[:_FIRST_NOTES]))
 
 
 def _shown(campaign: Campaign, most: int) -> list[tuple[str, int]]:

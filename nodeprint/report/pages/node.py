@@ -24,8 +24,8 @@ from nodeprint.report import (
     matrix_words,
     message_rates,
     names,
+    other_programs,
     readings,
-    terminal,
     text,
 )
 from nodeprint.report.figures import curves, matrix
@@ -142,7 +142,7 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
     place = [f"{key} {value}" for key, value in (("group", verdict.group), ("rack", verdict.rack)) if value]
     host = campaign.packed[node].host if node in campaign.packed else ""
     place += [f"host {printable(host, 80)}"] if host and host != node else []
-    load = terminal.beside(campaign.folder, node) if campaign.folder is not None else ""
+    load = other_programs.sentence(campaign.folder, node) if campaign.folder is not None else ""
     where = f"({', '.join(place)})" if place else ""
     now = campaign.jobs_changed(node)
     changed = text.jobs_changed(verdict, now) if now is not None else ""

@@ -38,7 +38,6 @@ from nodeprint.report.text.headlines import (
     headline,
     headline_of,
     origin,
-    summary,
     worst_node,
 )
 from nodeprint.report.text.node_sentences import (
@@ -101,7 +100,6 @@ __all__ = [
     "runs_past",
     "sentence",
     "shared",
-    "summary",
     "taken_most",
     "to_do",
     "values_of",

@@ -170,7 +170,7 @@ def disturbed(verdict: Verdict) -> list[str]:
         words = disturbance(on[worst]).rstrip(".")
         times_seen = sum(seen.kind == kind for name in on for seen in verdict.nodes[name].disturbances)
         more = f"; and {times_seen - 1} more" if kind == "record" and times_seen > 1 else ""
-        lines.append(f"  {sentence(named('kinds', kind))} on {names.nodes(on)}: {most}{words}{more}.")
+        lines.append(f"{sentence(named('kinds', kind))} on {names.nodes(on)}: {most}{words}{more}.")
     return lines
 
 

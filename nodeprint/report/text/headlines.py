@@ -1,9 +1,9 @@
-"""The outcome of a campaign: its first line, and all that a terminal shows of it."""
+"""The outcome of a campaign: its first line, and the sentences under it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome
@@ -11,10 +11,9 @@ from nodeprint.judge.verdict import FabricVerdict, FleetVerdict, NodeVerdict, Ve
 from nodeprint.report import names
 from nodeprint.report.pages.order import class_rank, natural, severity, worst_finding
 from nodeprint.report.text.agreement_sentences import short_agreement
-from nodeprint.report.text.disturbances import disturbed, disturbed_first
+from nodeprint.report.text.disturbances import disturbed_first
 from nodeprint.report.text.finding_sentences import finding_sentence
-from nodeprint.report.text.node_sentences import node_lines, rows
-from nodeprint.report.text.notes import fleet_notes, memory_warnings, over_time
+from nodeprint.report.text.notes import memory_warnings
 from nodeprint.report.text.wording import measured, named, sentence
 from nodeprint.settings.texts import say
 
@@ -153,22 +152,6 @@ def fabric(fabric: FabricVerdict) -> str:
 def fabric_findings(fabric: FabricVerdict) -> list[str]:
     """The slow nodes and links, a sentence each."""
     return [finding_sentence(slow) for slow in fabric.findings if slow.counts]
-
-
-def summary(verdict: Verdict, *, most: int = 0, remarks: Sequence[str] = ()) -> str:
-    """A campaign for a terminal: its first line, what disturbed it, notes and `remarks`, the fabric, and every node
-    that is not the same (every node where they are at most `most`), the most urgent last, where a reader's eye is."""
-    shown = {n: v for n, v in verdict.nodes.items() if len(verdict.nodes) <= most or v.outcome is not Outcome.SAME}
-    lines = [first_line(verdict), *disturbed(verdict), *(f"  {words}" for words in over_time(verdict))]
-    lines += [*(f"  note: {words}" for words in fleet_notes(verdict)), *(f"  {remark}" for remark in remarks)]
-    for partition in verdict.fabric:
-        lines += [f"  {fabric(partition)}", *(f"    {words}" for words in fabric_findings(partition))]
-    lines_of_nodes = sorted(
-        node_lines(shown, verdict.fleet.groups),
-        key=lambda line: (class_rank(line.outcome), min(severity(shown[name])[1:3] for name in line.nodes)),
-        reverse=True,  # of equal ones the order is kept
-    )
-    return "\n".join([*lines, *rows(lines_of_nodes)])
 
 
 def counts_of(nodes: Iterable[NodeVerdict]) -> dict[Outcome, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,8 +24,6 @@ from nodeprint.settings.texts import say, texts
 
 #: More nodes than these that are alike share a line.
 MOST_SINGLE = 3
-#: The column of names in a table for a terminal.
-_WIDEST_NAME = 24
 #: Longer values of a field are not shown in a sentence.
 _LONGEST_VALUE = 60
 
@@ -83,19 +80,6 @@ def _kind(node: NodeVerdict) -> tuple[Any, ...]:
         findings,
         known,
     )
-
-
-def rows(lines: Sequence[NodeLine]) -> list[str]:
-    """Lines of nodes for a terminal: of an outcome with many of them a table, in which a node's own is found."""
-    out: list[str] = []
-    for outcome, of_outcome in itertools.groupby(lines, key=lambda line: line.outcome):
-        rows = list(of_outcome)
-        if len(rows) <= MOST_SINGLE:
-            out += [f"  {line.names}: {outcome.with_class}. {line.sentence}" for line in rows]
-            continue
-        width = min(max(len(line.names) for line in rows), _WIDEST_NAME)
-        out += [f"  {outcome.with_class}:", *(f"    {line.names:<{width}}  {line.sentence}" for line in rows)]
-    return out
 
 
 def node_sentence(node: NodeVerdict, groups: Sequence[Group] = ()) -> str:
@@ -230,5 +214,5 @@ def _epoch(epoch: Epoch) -> str:
 def one_node(name: str, node: NodeVerdict, groups: Sequence[Group] = ()) -> list[str]:
     """A node for a terminal; `groups` are the fleet's."""
     lines = [f"{printable(name)}: {node.outcome.with_class}. {node_sentence(node, groups)}"]
-    lines += [f"  {finding_sentence(finding)}" for finding in node.counted[1:]]
-    return [*lines, *(f"  {_epoch(epoch)}" for epoch in node.former)]
+    lines += [finding_sentence(finding) for finding in node.counted[1:]]
+    return [*lines, *map(_epoch, node.former)]

@@ -36,7 +36,8 @@ _HERE = """
 import sys
 from pathlib import Path
 from nodeprint.here import result, view
-print(view.as_text(result.read(Path(sys.argv[1]))))
+from nodeprint.cli.shared import show_sections
+show_sections(view.sections(result.read(Path(sys.argv[1]))))
 """
 
 

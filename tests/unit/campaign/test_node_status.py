@@ -70,7 +70,7 @@ def test_how_each_node_stands(folder: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         later = next(node for node in node_status.read(folder).nodes if node.node == "later")
     assert (later.standing, later.reason) == ("running", "its Slurm job is COMPLETED; waiting for its status.json")
-    text = found.as_text()
+    text = "\n".join([found.heading, *map("  ".join, found.rows), found.advice])
     assert text.splitlines()[0].startswith(
         "main: 7 nodes: 1 failed, 1 partly measured, 1 running, 1 queued, 1 not begun, 1 left out, 1 measured"
     )
@@ -83,7 +83,7 @@ def test_a_call_that_is_at_work_is_seen_by_its_lock(folder: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = node_status.read(folder)
     assert found.followed
-    assert "no call follows" not in found.as_text()
+    assert not found.advice
 
 
 def test_what_nobody_is_at_work_on_is_interrupted(folder: Path) -> None:
@@ -133,9 +133,10 @@ def test_many_nodes_of_the_same_words_share_a_line(campaign: Callable[..., Path]
     (folder / "launch").mkdir()
     rows = (f"n{i:03}\t1\t{i + 1}\tPENDING\t{'Priority' if i % 2 else 'Resources'}\n" for i in range(400))
     (folder / "launch/jobs.tsv").write_text("".join(rows))
-    text = node_status.read(folder).as_text()
-    assert "200 nodes, n[000,002,004,006,008,010" in text and "Resources" in text
-    assert len(text.splitlines()) == 4
+    status = node_status.read(folder)
+    (few, many) = (row for row in status.rows if row[0] == "queued")
+    assert {few[2], many[2]} == {"Resources", "Priority"} and len(status.rows) == 2
+    assert "200 nodes, n[000,002,004,006,008,010,012,014,016,018,020,..." in (few[1], many[1])
 
 
 @pytest.mark.parametrize("state", ["simulated", "imported"])
@@ -143,7 +144,7 @@ def test_what_was_not_measured_is_counted_as_what_it_is(campaign: Callable[..., 
     folder = campaign("a", "b")
     node_sheet.write_sheet(folder / "nodes.tsv", [Node(name, name, state=state) for name in "ab"])
     found = node_status.read(folder)
-    assert (found.as_text(), found.code) == (f"{folder.name}: 2 nodes: 2 {state}", 0)
+    assert (found.heading, found.rows, found.code) == (f"{folder.name}: 2 nodes: 2 {state}", [], 0)
     node_sheet.write_sheet(folder / "nodes.tsv", [Node(name, name, state=state) for name in "abc"])
     found = node_status.read(folder)
     assert (found.counts, found.code) == ({state: 2, "not begun": 1}, 1)

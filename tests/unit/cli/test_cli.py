@@ -80,7 +80,7 @@ def test_an_interrupted_command_says_so_in_a_line(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nodeprint.report.terminal.summary", interrupted)
+    monkeypatch.setattr("nodeprint.report.pages.brief.campaign", interrupted)
     assert call("show", tmp_path) == 130
     assert capsys.readouterr() == ("", "nodeprint: interrupted\n")
 

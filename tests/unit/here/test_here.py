@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 from typer.testing import CliRunner
 
 from nodeprint import simulate as simulator
@@ -23,7 +22,6 @@ from nodeprint.here import matrix_text, measure, result, time_budget, view
 from nodeprint.judge.campaign import judge
 from nodeprint.machine.topology import presets
 from nodeprint.report import text
-from nodeprint.report.painted import painted
 from nodeprint.summary import measured_node
 from nodeprint.summary.node_summary import (
     CpuLabels,
@@ -34,6 +32,7 @@ from nodeprint.summary.node_summary import (
     SummaryOrigin,
     tenths,
 )
+from tests.support import printed
 from tests.support.real_parts import ROOT, need
 
 
@@ -111,7 +110,7 @@ def test_a_large_matrix_is_shown_by_parts(campaign: Path) -> None:
     assert matrix is not None
     shown = matrix_text.square(matrix)
     assert "CCX by CCX" in shown.title and len(shown.names) == 16
-    lines = painted(shown, 100).plain.splitlines()
+    lines = printed.of_blocks([shown], 100).splitlines()
     assert len(lines) == 18 and max(map(len, lines)) <= 100
 
 
@@ -121,13 +120,13 @@ def test_matrices_of_all_sizes_without_labels(cpus: int) -> None:
     shown = matrix_text.square(
         PairMatrix("m", "cas", "hop", "", CpuLabels(tuple(range(0, 2 * cpus, 2))), tenths(values))
     )
-    square = painted(shown, 100)
-    Console(width=120, record=True, file=open(os.devnull, "w")).print(square)  # noqa: SIM115, PTH123
-    assert len(square.plain.splitlines()) == len(shown.names) + 2
+    for columns in (60, 100):
+        lines = printed.of_blocks([shown], columns).splitlines()
+        assert len(lines) == len(shown.names) + 2 and max(map(len, lines)) <= columns
 
 
 def test_medians_have_unit_and_interval(campaign: Path) -> None:
-    lines = view.medians(measured_node.MeasuredNode(campaign).summary.figures)
+    lines = printed.of_blocks([view.medians(measured_node.MeasuredNode(campaign).summary.figures)]).splitlines()
     inside = next(line for line in lines if "same CCX" in line)
     assert " ns" in inside and "95 % over" in inside
 
@@ -135,7 +134,7 @@ def test_medians_have_unit_and_interval(campaign: Path) -> None:
 def test_what_the_memory_could_be_is_said_first_as_the_verdict_says_it(campaign: Path) -> None:
     (warning,) = text.memory_warnings(judge(campaign).verdict.fleet)
     assert "memory runs at 2,133 of 3,200 MT/s" in warning
-    assert view.as_text(result.read(campaign)).plain.startswith(f"{warning}\n\n")
+    assert printed.of_sections(view.sections(result.read(campaign))).startswith(f"{warning}\n\n")
 
 
 # --- measuring ---
@@ -226,5 +225,5 @@ def test_a_missing_package_is_named() -> None:
 def test_figures_are_in_the_words_and_units_of_the_report() -> None:
     flops = MedianValue("load-together", "steady", "1/s", 117.6e9)
     moved = MedianValue("bandwidth-scaling", "machine, load, huge", "B/s", 5.6e9)
-    lines = view.medians([flops, moved])
+    lines = printed.of_blocks([view.medians([flops, moved])]).splitlines()
     assert "117.6 Gflop/s" in lines[0] and "machine, load, huge pages" in lines[1]

@@ -71,8 +71,8 @@ def test_the_command_prints_lines_and_courses(weeks: Path) -> None:
     line = next(line for line in lines if line.startswith("node002: core 17"))
     assert "since 2026-01-22 (unchanged 2026-01-15), with BIOS 1.2.3 to 2.1" in line
     assert lines[0].startswith("all 5 nodes: ") and "with Linux kernel 6.1.0-sim to 6.12" in lines[0]
-    assert sum(line.startswith("all nodes  ") for line in lines) == 1
-    assert sum(line.startswith(f"node00{i}  ") for i in range(5) for line in lines) == 5
+    assert sum(line.split()[:2] == ["all", "nodes"] and "tolerances" in line for line in lines) == 1
+    assert sum(line.strip().startswith(f"node00{i}  ") for i in range(5) for line in lines) == 5
     facts = json.loads(CliRunner().invoke(app, ["history", str(weeks), "--json"], catch_exceptions=False).stdout)
     assert facts["simulated"] and len(facts["campaigns"]) == 7 and len(facts["nodes"]) == 5
     assert [len(change["nodes"]) for change in facts["common"]] == [5]

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from rich.console import Console
 from typer.testing import CliRunner
 
 from nodeprint.cli import app
@@ -19,6 +18,7 @@ from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Component, Interval
 from nodeprint.machine.topology.presets import preset
 from nodeprint.simulate import Plan
+from tests.support import printed as printed_text
 from tests.support.campaigns import judged_weeks
 
 PLAN = Plan(preset("naples-2x32"), nodes=3, runs=2, passes=1, pair_runs=4)
@@ -68,10 +68,7 @@ def campaign(nodes: list[str], outcome: Outcome = Outcome.SAME) -> PastCampaign:
 
 
 def shown(histories: list[NodeHistory], selected: Histories) -> str:
-    console = Console(width=400)
-    with console.capture() as captured:
-        console.print(change_sentences.as_text(structs.replace(selected, nodes=tuple(histories))))
-    return captured.get()
+    return printed_text.of_blocks(change_sentences.page(structs.replace(selected, nodes=tuple(histories))))
 
 
 def test_beside_measured_campaigns_simulated_ones_are_left_out_and_named(weeks: Path, tmp_path: Path) -> None:
@@ -172,4 +169,4 @@ def test_a_page_of_many_nodes_draws_those_that_changed_most() -> None:
 
 def test_nodes_without_a_measurement_that_can_be_compared_are_named() -> None:
     selected = Histories((campaign(["cn01", "cn02"]), campaign(["cn03"], Outcome.NOT_MEASURED)))
-    assert "without any measurement that can be compared: cn02\n" in shown([changed("cn01")], selected)
+    assert "without any measurement that can be compared: cn02" in shown([changed("cn01")], selected)

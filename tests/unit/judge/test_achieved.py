@@ -23,6 +23,7 @@ from nodeprint.machine.tree import open_tree
 from nodeprint.report import protocol, text, verdict_files
 from nodeprint.report.pages.blocks import SiteTexts
 from nodeprint.simulate.survey import survey as simulated_survey
+from tests.support import printed
 from tests.support.command_line import call
 from tests.support.fleets import made
 
@@ -72,7 +73,7 @@ def test_every_door_says_with_the_outcome_what_all_nodes_lack(
     share = f"{100 * slow.fleet.memory[0].of_most:.0f} %"
     assert warning == f"All nodes reach {share} of the theoretical peak; their memory runs at 2,133 of 3,200 MT/s."
     assert text.first_line(slow).startswith(f"SIMULATED: PASS (UNIFORM): {warning} ")
-    assert text.summary(slow).startswith(f"SIMULATED: PASS (UNIFORM): {warning} ")
+    assert printed.summary(slow).startswith(f"SIMULATED: PASS (UNIFORM): {warning} ")
     assert f'<property name="warning" value="{warning}"' in verdict_files.junit(slow)
     shown = [
         line

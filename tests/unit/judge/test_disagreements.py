@@ -19,6 +19,7 @@ from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Kind
 from nodeprint.judge.verdict import Disturbance, Verdict
 from nodeprint.report import text
+from tests.support import printed
 from tests.support.fleets import made
 
 PAIRS = "coherence-cas"
@@ -64,7 +65,7 @@ def test_a_run_that_is_off_is_named_with_its_factor() -> None:
     assert (found.kind, found.invalid, found.odd) == ("runs-differ", False, ("job1/run2",))
     assert found.value == pytest.approx(4.7, rel=0.03) and found.high / found.low == pytest.approx(4.7, rel=0.1)
     sentence = r"run 2 differs from the others by a factor of ([\d.]+) .* (\d+) ns in run \d, (\d+) ns in run 2"
-    match = re.search(sentence, " ".join(text.summary(verdict).split()))
+    match = re.search(sentence, " ".join(printed.summary(verdict).split()))
     assert match is not None
     factor, low, high = map(float, match.groups())
     assert factor == pytest.approx(high / low, abs=0.06), "that of the two values beside it"
@@ -75,7 +76,7 @@ def test_a_run_that_is_off_is_named_in_a_fleet() -> None:
     verdict = judged(changed(made(nodes=4), run(1.5, (1, 2)), virtual=False))
     assert kinds(verdict, "node001") == {"runs-differ": ("job1/run2",)}
     assert not kinds(verdict, "node000")
-    assert "Runs that differ on node001: run 2 differs from the others by a factor of 1.5" in text.summary(verdict)
+    assert "Runs that differ on node001: run 2 differs from the others by a factor of 1.5" in printed.summary(verdict)
 
 
 def test_a_pass_that_is_off_is_named_though_the_median_hides_it() -> None:
@@ -86,7 +87,7 @@ def test_a_pass_that_is_off_is_named_though_the_median_hides_it() -> None:
 
     verdict = judged(changed(made(nodes=1, passes=3), one_pass, virtual=False))
     assert kinds(verdict, "node000") == {"passes-differ": ("job1/run4/pass3",)}
-    assert "pass 3 of run 4 differs from the others by a factor of 5" in text.summary(verdict)
+    assert "pass 3 of run 4 differs from the others by a factor of 5" in printed.summary(verdict)
 
 
 def test_jobs_without_a_majority_differ() -> None:
@@ -94,7 +95,7 @@ def test_jobs_without_a_majority_differ() -> None:
     verdict = judged(changed(made(nodes=1, jobs=2), change, virtual=False))
     (found,) = of_node(verdict, "node000")
     assert (found.kind, found.odd, found.low_in, found.high_in) == ("jobs-differ", (), "job1", "job2")
-    assert "the jobs differ by a factor of 4.6" in text.summary(verdict)
+    assert "the jobs differ by a factor of 4.6" in printed.summary(verdict)
 
 
 def test_a_lone_virtual_machine_that_moves_says_so_first() -> None:
@@ -167,7 +168,7 @@ def test_a_real_guest_whose_host_moves_its_cpus_is_named(tmp_path: Path) -> None
     assert (moved.low_in, moved.high_in, moved.unit) == ("job1/run3", "job1/run1", "ns")
     assert (moved.low, moved.high) == pytest.approx((8.185, 76.62), rel=1e-3)
     assert moved.odd == ("job1/run1", "job1/run2", "job1/run3", "job1/run4")
-    assert text.summary(verdict).startswith(
+    assert printed.summary(verdict).startswith(
         "NOT COMPARED (NO PEERS): The host moves the virtual CPUs of vm: the same pair takes 8.19 ns"
     )
 

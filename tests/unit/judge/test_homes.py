@@ -18,10 +18,11 @@ from nodeprint.judge.campaign import judge
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.reduction import reduce
 from nodeprint.machine.topology.presets import from_part
-from nodeprint.report import glance, verdict_files
+from nodeprint.report import verdict_files
 from nodeprint.report.figures import matrix
 from nodeprint.report.figures.node_levels import levels
 from nodeprint.simulate import Plan, Variation, fleet, write
+from tests.support import printed
 
 MACHINE = from_part("EPYC 7302", 2, False)
 
@@ -65,7 +66,7 @@ def test_each_matrix_is_symmetric_between_its_sockets(both: Path) -> None:
 
 @pytest.mark.slow
 def test_the_terminal_has_the_near_ones_and_pages_have_both(both: Path) -> None:
-    lines = "\n".join(glance.medians({"node000": verdict_files.read(both).nodes["node000"]}))
+    lines = "\n".join(printed.medians({"node000": verdict_files.read(both).nodes["node000"]}))
     assert "same socket" in lines and "home" not in lines
     assert CliRunner().invoke(app, ["report", str(both)]).exit_code == 0
     assert "far home" in (both / "report/cluster.html").read_text()

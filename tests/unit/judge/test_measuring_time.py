@@ -15,6 +15,7 @@ from nodeprint.judge.outcome import FleetOutcome
 from nodeprint.judge.verdict import TimeEffect, Verdict
 from nodeprint.report import text
 from nodeprint.simulate.plan import EPOCH, time_text
+from tests.support import printed
 from tests.support.fleets import made, times
 
 CLOCK = "clock-together"
@@ -46,7 +47,7 @@ def test_a_drift_over_the_hours_is_named_with_its_size(percent: float) -> None:
     (effect,) = clock(verdict)
     assert effect.component_type == "whole" and not effect.since and effect.nodes == 12
     assert effect.interval.low - 0.002 < -percent / 100 < effect.interval.high + 0.002
-    lines = text.summary(verdict).splitlines()
+    lines = printed.summary(verdict).splitlines()
     assert lines[1].startswith(
         "  The time of measuring matters: over 12 nodes, from 2026-01-02 00:01 to 2026-01-02 06:01"
     )

@@ -12,8 +12,9 @@ from msgspec.structs import replace as changed
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.judge import judge
 from nodeprint.judge.verdict import LOST, Verdict
-from nodeprint.report import glance, text
+from nodeprint.report import text
 from nodeprint.report.pages import common
+from tests.support import printed
 from tests.support.fleets import made
 
 PAIRS = "coherence-cas"
@@ -43,7 +44,7 @@ def test_figures_are_marked_by_the_lost_time_of_their_measurement(lost: float, m
     node = judged(1, lost).nodes["node000"]
     assert {figure.measurement for figure in node.classes if figure.is_marked} == ({PAIRS} if marked else set())
     assert not any(cell.is_marked for cell in node.cells)
-    lines = glance.medians({"node000": node})
+    lines = printed.medians({"node000": node})
     hops = [line for line in lines if "same core" in line or "same CCX" in line]
     assert hops and all(bool(re.search(r" ns \*", line)) == marked for line in hops)
     assert any("up to 87.0 % of the CPU time was taken" in line for line in lines) == (lost == 0.87)
@@ -58,7 +59,7 @@ def test_a_busy_fleet_says_so_first_and_the_rest_in_plain_words() -> None:
     first = text.first_line(verdict)
     assert "The nodes were busy: up to 87.0 % of the CPU time was taken; differences below " in first
     assert first.index("busy") < first.index("of 4 nodes")
-    lines = text.summary(verdict).splitlines()[1:]
+    lines = printed.summary(verdict).splitlines()[1:]
     assert max(map(len, lines)) < 330
     assert not any("raise" in line or "nine of ten" in line or "runs are needed" in line for line in lines)
     assert any("background load limits the precision" in line and "on an idle system" in line for line in lines)

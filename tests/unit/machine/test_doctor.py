@@ -39,7 +39,7 @@ def test_this_machine() -> None:
     assert found["flock"].answer == "yes" and found["gzip"].answer == "yes"
     assert {"mbind", "move_pages", "root", "two CPUs", "memory", "mpirun", "mpi4py", "ssh", "sbatch"} <= set(found)
     assert all(fact.without for fact in found.values() if fact.answer == "no")
-    assert not re.search(r"\blinks? (measure|between)", doctor.as_text(doctor.facts(), ()))
+    assert not re.search(r"\blinks? (measure|between)", "\n".join(doctor.lines(doctor.facts(), ())))
 
 
 @pytest.mark.usefixtures("without_programs")
@@ -54,7 +54,7 @@ def test_the_executor_is_that_of_the_workflow(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(doctor, "__file__", str(tmp_path / "nodeprint/machine/doctor.py"))
     missing = facts()["the workflow's executor"]
     assert missing.answer == "no" and "no other executor" in missing.remedy
-    assert "plugin-slurm" not in doctor.as_text(doctor.facts(), ())
+    assert "plugin-slurm" not in "\n".join(doctor.lines(doctor.facts(), ()))
 
 
 def test_what_is_missing_is_asked_for_only_where_it_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import pytest
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import other_load
 from nodeprint.machine.other_load import OtherLoad, Process
-from nodeprint.report import glance, terminal, verdict_files
-from tests.support import verdicts
+from nodeprint.report import other_programs, verdict_files
+from tests.support import printed, verdicts
 
 TICKS_A_S = os.sysconf("SC_CLK_TCK")
 
@@ -156,9 +156,9 @@ def test_what_is_kept_is_of_the_newest_job(tmp_path: Path) -> None:
 def test_the_last_lines_and_page_one_say_it_and_mark_the_figures(tmp_path: Path) -> None:
     judged = verdicts.verdict({"vm": verdicts.node(classes=verdicts.classes())})
     verdict_files.write(judged, tmp_path)
-    assert "*" not in glance.summary(tmp_path).plain + terminal.summary(tmp_path)[0]
+    assert "*" not in printed.campaign(tmp_path)
     other_load.keep(OtherLoad(30.0, (Process("stress", 4711, 0.98, (1,)),)), tmp_path / "nodes/vm/job1")
-    assert " ns *" in glance.summary(tmp_path).plain
+    assert " ns *" in printed.campaign(tmp_path)
     expected = "other programs were at work while vm was measured: stress (pid 4711) took 98 % of CPU 1"
-    assert f"* {expected}; `make run NODES=vm`" in terminal.summary(tmp_path)[0]
-    assert expected in terminal.beside(tmp_path, "vm")
+    assert f"* {expected}; `make run NODES=vm`" in printed.campaign(tmp_path)
+    assert expected in other_programs.sentence(tmp_path, "vm")

@@ -12,7 +12,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge.campaign import judge
 from nodeprint.readers import campaign_writer, matrix_file
 from nodeprint.readers.tool_output import ToolOutput
-from nodeprint.report import glance
+from tests.support import printed
 from tests.support.tool_output import MLC, of_text, refused, values
 
 Write = Callable[..., Path]
@@ -63,7 +63,7 @@ def test_what_mlc_measured_is_shown(write: Write, tmp_path: Path) -> None:
     assert figures["mlc-idle-latency", "node 1, memory of node 0"] == pytest.approx(131.1)
     assert figures["mlc-bandwidth", "node 0, memory of node 1"] == pytest.approx(50923.4e6)
     assert figures["mlc-c2c-reader-homed", "writer on node 1, reader on node 0"] == pytest.approx(176.7)
-    shown = glance.medians({"mlc": node})
+    shown = printed.medians({"mlc": node})
     assert any("memory latency" in line for line in shown) and any("131 ns" in line for line in shown)
 
 

@@ -12,7 +12,7 @@ import pytest
 from nodeprint.errors import NodeprintError
 from nodeprint.report import html, outcome_colors, pdf, terminal
 from nodeprint.report.figures import style
-from nodeprint.report.pages.blocks import Document, Page
+from nodeprint.report.pages.blocks import Document, Page, Section
 from nodeprint.settings import sources
 from tests.support.real_parts import PACKAGES, ROOT
 
@@ -39,7 +39,7 @@ def change(reports: Path, text: str) -> None:
 
 def test_one_line_changes_a_color_everywhere(reports: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     change(reports, 'alarm: {light: "#010203", dark: "#a1a2a3", terminal: bright_cyan}')
-    (span,) = terminal.coloured("DEVIATES").spans
+    (span,) = terminal.painted([Section("DEVIATES", ())], 80).spans
     assert span.style == "bold bright_cyan"
     assert style.load().color("alarm") == "#010203"
     page = html.page(Document("title", "campaign", "", (Page("n", "n", "n", None, (), ()),)))
@@ -77,5 +77,5 @@ def test_no_other_file_names_a_color_of_an_outcome() -> None:
 def test_a_color_that_is_none_is_refused(reports: Path, text: str, says: str) -> None:
     change(reports, text)
     with pytest.raises(NodeprintError) as refused:
-        terminal.coloured("DEVIATES")
+        terminal.painted([Section("DEVIATES", ())], 80)
     assert says in str(refused.value) and "; " in str(refused.value)

@@ -16,7 +16,7 @@ from nodeprint.report.figures import differences
 from nodeprint.report.pages import node, split_groups
 from nodeprint.report.pages.blocks import SiteTexts
 from nodeprint.report.pages.judged_campaign import Campaign
-from tests.support import blocks, verdicts
+from tests.support import blocks, printed, verdicts
 
 FIRST = Group("A", ("cn0", "cn1", "cn2"), fields={"bios": "2.3"})
 AWAY = Group(
@@ -50,7 +50,7 @@ def test_a_node_says_how_far_its_group_is_from_the_other_and_what_shows_why() ->
     assert "group A of a split fleet" in first and "in group B pairs" in first and "8.0 % slower" in first
     assert "group B of a split fleet" in second and "are 8.0 % slower than in group A" in second
     assert "Give cn3 what cn0 has in BIOS (2.4 on cn3, 2.3 on cn0), and measure both again" in second
-    shown, xml = text.summary(verdict), verdict_files.junit(verdict)
+    shown, xml = printed.summary(verdict), verdict_files.junit(verdict)
     for words in (first, second):
         assert words in shown and words in xml
 
@@ -131,7 +131,7 @@ def test_several_kinds_of_pairs_have_no_difference_in_nanoseconds() -> None:
     several = replace(AWAY, component=Component("class", "class", {"beyond_class": 1}))
     for group, is_there in ((AWAY, True), (several, False)):
         verdict = split(away=group)
-        assert ("9 ns more" in text.summary(verdict)) is is_there
+        assert ("9 ns more" in printed.summary(verdict)) is is_there
         assert ("in its unit" in split_groups.numbers(verdict.fleet).header) is is_there
 
 

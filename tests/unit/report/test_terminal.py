@@ -1,86 +1,88 @@
-"""What a terminal shows of a campaign."""
+"""Blocks of pages as text: nothing is wider than the terminal, and no name and no number is broken."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import math
 
-from nodeprint.judge.outcome import Outcome, ReasonDetail
-from nodeprint.report import terminal, text, verdict_files
-from tests.support import verdicts
+import pytest
 
+from nodeprint.report import terminal
+from nodeprint.report.pages.blocks import Block, Bullets, FactList, MatrixBlock, Section, Table, Text
+from tests.support import printed
 
-def test_summary_begins_with_the_outcome_and_ends_with_the_report(tmp_path: Path) -> None:
-    verdict_files.write(verdicts.verdict(), tmp_path)
-    summary, printed = terminal.summary(tmp_path)
-    first, *_, last = summary.splitlines()
-    assert first.startswith("FAIL (DEVIATIONS): 7 of 8 nodes match") and not printed
-    assert last == f"no report yet: run `nodeprint report {tmp_path}`"
-    (tmp_path / "report").mkdir()
-    (tmp_path / "report" / "cluster.pdf").touch()
-    assert terminal.summary(tmp_path)[1]
+_NAMES = ("cn[001-004]", "cn005.cluster.example.org")
+_SENTENCE = "Core 37 is 12.5 % slower than on its peers (interval 11.25 to 13.75 %; tolerance 4 %: 3.1 times), 103.6 ns"
 
 
-def test_large_fleets_list_what_needs_action(tmp_path: Path) -> None:
-    nodes = {f"cn{n:03}": verdicts.node() for n in range(60)}
-    nodes["cn070"] = verdicts.node(Outcome.INVALID, ReasonDetail.DISTURBED, disturbances=(verdicts.disturbed(),))
-    verdict_files.write(verdicts.verdict(nodes), tmp_path)
-    summary, _ = terminal.summary(tmp_path)
-    assert "cn070: UNDETERMINED (INVALID)" in summary and "cn[000-059]: PASS (SAME)" not in summary
-    assert "60 nodes that need no action" in summary
-    assert "`make run NODES=cn070` measures cn070 again" in summary
-    # what the campaign was measured with: its preset, and its own name
-    (tmp_path / "config.yaml").write_text("campaign: rack\nresults: res\npreset: quick\n")
-    summary, _ = terminal.summary(tmp_path)
-    assert "`make run CONFIG=res/rack/config.yaml NODES=cn070` measures cn070 again" in summary
-
-
-def test_disturbed_data_that_count_are_said_second(tmp_path: Path) -> None:
-    busy = verdicts.disturbed(invalid=False, kind="loud-cpus", share=0.87)
-    verdict_files.write(
-        verdicts.verdict({"cn1": verdicts.node(disturbances=(busy,)), "cn2": verdicts.node()}), tmp_path
-    )
-    second = terminal.summary(tmp_path)[0].splitlines()[1]
-    assert second.startswith("  CPUs with other load on cn1: the system took up to 87.0 % of the time of CPUs 3-4")
-    of_one = text.disturbance(verdicts.disturbed(invalid=False, kind="loud-cpus", share=0.87, cpus=(0,)))
-    assert of_one == "the system took up to 87.0 % of the time of CPU 0 in job1/run1"
+def shown(*blocks: Block, columns: int) -> list[str]:
+    return printed.of_blocks(blocks, columns).splitlines()
 
 
 def test_paths_are_never_broken() -> None:
     path = "report: /a/very/long/path/that/is/longer/than/the/terminal/cluster.pdf"
-    assert terminal.wrapped(path, 30) == path
-    assert terminal.wrapped("it is slower by 12.0 % and more", 21).splitlines()[1] == "    12.0 % and more"
+    assert shown(Text(path), columns=30) == [path]
 
 
-def test_a_broken_row_of_a_table_goes_on_below_its_text() -> None:
-    """A sentence that is broken is indented, and a name that leaves no room has none of it below."""
-    rows = f"    cn[001-004]  {'word ' * 7}\n  cn005: {'word ' * 7}\n    {'n' * 30}  {'word ' * 7}"
-    first, second, *others = terminal.wrapped(rows, 40).split("\n")
-    assert first.index("word") == second.index("word") == 17
-    indents = [len(line) - len(line.lstrip()) for line in others]
-    assert set(indents) == {2, 4} and all(len(line) <= 40 for line in others)
+@pytest.mark.parametrize("columns", range(30, 110, 7))
+def test_no_line_is_wider_and_no_word_is_lost(columns: int) -> None:
+    rows = tuple((name, "memory latency", "103.6 ns", _SENTENCE) for name in _NAMES)
+    for block in (Text(_SENTENCE), Bullets((_SENTENCE,)), Table((), rows, "llrl", 3), Table((), rows, "llrl")):
+        lines = shown(block, columns=columns)
+        assert max(map(len, lines)) <= columns
+        words = " ".join(lines).split()
+        cells = [cell for row in rows for cell in row] if isinstance(block, Table) else [_SENTENCE]
+        assert sorted(words) == sorted(" ".join(cells).split())
+        assert not any(line.endswith((" 12.5", " 103.6")) for line in lines), "a number stands with its unit"
 
 
-def test_what_was_not_measured_is_said_with_its_reason(tmp_path: Path) -> None:
-    """As often as the campaign is shown, once for nodes that lack the same."""
-    why = "no MPI here: mpirun is not installed; install Open MPI"
-    nodes = {f"cn{n}": verdicts.node(untaken={"linktest-node": why}) for n in (1, 2)}
-    likwid = {"id": "likwid", "text": "likwid-pin is not installed: the kernels pinned themselves", "advice": "get it"}
-    nodes["cn3"] = verdicts.node(untaken={"fault-huge": "memory in fragments; use --pages base"}, warnings=(likwid,))
-    verdict_files.write(verdicts.verdict(nodes), tmp_path)
-    lines = terminal.summary(tmp_path)[0].splitlines()
-    where = "In the configuration that is `arguments: {fault-huge: --pages base}`."
-    alike = lines.index(f"  note: Not measured on cn[1-2]: linktest-node ({why}).")
-    assert (
-        lines[alike + 1] == f"  note: Not measured on cn3: fault-huge (memory in fragments; use --pages base). {where}"
-    )
-    assert lines[alike + 2] == "  cn3: likwid-pin is not installed: the kernels pinned themselves; get it."
-    assert lines[-1].startswith("no report yet")
+def test_a_folded_row_goes_on_below_its_own_column() -> None:
+    table = Table((), tuple((name, _SENTENCE) for name in _NAMES), "ll", 1)
+    lines = shown(table, columns=80)
+    (at,) = {line.index("Core 37") for line in lines if "Core 37" in line}
+    assert {len(line) - len(line.lstrip()) for line in lines if "cn" not in line} == {at}
+
+
+def test_a_table_without_room_has_its_first_column_above_the_others() -> None:
+    table = Table((), (("memory latency of all", "own node", "103.6 ns"), ("", "other node", "203.6 ns")), "llr")
+    assert shown(table, columns=30) == [
+        "    memory latency of all",
+        "      own node    103.6 ns",
+        "      other node  203.6 ns",
+    ]
+
+
+def test_a_list_of_nodes_is_broken_behind_a_comma() -> None:
+    nodes = f"cn[{','.join(f'{n:03}' for n in range(1, 99, 2))}]"
+    lines = shown(Text(f"{nodes}: PASS (SAME)."), columns=40)
+    assert max(map(len, lines)) <= 40 and "".join(line.strip() for line in lines).startswith(nodes)
+    assert all(line.endswith((",", "]:")) for line in lines[:-1])
+
+
+def test_facts_have_a_line_each() -> None:
+    assert shown(FactList((("job", "2"), ("boot", "a"))), columns=40) == ["  job: 2", "  boot: a"]
+
+
+def test_missing_values_of_a_matrix_are_dots() -> None:
+    none = math.nan
+    matrix = MatrixBlock("m", ("0", "1", "2"), ((none, 20.0, 300.0), (20.0, none, none), (300.0, none, none)))
+    lines = shown(matrix, columns=80)
+    assert lines[2].split() == ["0", ".", "20", "300"] and lines[3].split() == ["1", "20", ".", "."]
+
+
+@pytest.mark.parametrize("size", [3, 16, 32])
+def test_a_matrix_has_its_numbers_whole_or_none(size: int) -> None:
+    matrix = MatrixBlock("m", tuple(map(str, range(size))), ((1234.0,) * size,) * size)
+    for columns in (60, 100):
+        title, _, *rows = shown(matrix, columns=columns)
+        assert max(map(len, rows)) <= columns
+        numbers = {word for row in rows for word in row.split()[1:]}
+        assert numbers in ({"1234"}, {"123"}, set()) and (numbers == {"123"}) == title.endswith(" / 10")
 
 
 def test_outcomes_are_in_color_and_the_longest_word_wins() -> None:
     """Of spans that overlap the last one counts. A class that is a node's or the messages' has its own color."""
     words = "FAIL (SPLIT): cn1: WARN (SUSPECT). cn2: PASS (SAME). NON-UNIFORM; FAIL (messages between nodes)"
-    out = terminal.coloured(words)
+    out = terminal.painted([Section("", (Text(words),))], 200)
     of_words = {out.plain[span.start : span.end]: str(span.style) for span in out.spans}
     assert of_words["WARN (SUSPECT)"] == "bold yellow" and of_words["PASS (SAME)"] == "bold green"
     assert of_words["FAIL (SPLIT)"] == of_words["FAIL (messages between nodes)"] == "bold red"
@@ -88,10 +90,7 @@ def test_outcomes_are_in_color_and_the_longest_word_wins() -> None:
     assert list(of_words).index("UNIFORM") < list(of_words).index("NON-UNIFORM")
 
 
-def test_what_the_preset_leaves_out_is_named_at_the_end(tmp_path: Path) -> None:
-    verdict_files.write(verdicts.verdict({"cn1": verdicts.node()}), tmp_path)
-    (tmp_path / "config.yaml").write_text("measure: [coherence-cas, chase-curve, bandwidth-cpus]\npreset: quick\n")
-    shown = terminal.summary(tmp_path)[0]
-    assert "Not in this preset: chase-curve, bandwidth-cpus; a longer one measures them" in shown
-    (tmp_path / "config.yaml").write_text("measure: [coherence-cas]\npreset: quick\n")
-    assert "Not in this preset" not in terminal.summary(tmp_path)[0]
+def test_an_outcome_that_is_broken_is_in_color_too() -> None:
+    out = terminal.painted([Section("", (Text("cn1: UNDETERMINED (NOT MEASURED)."),))], 20)
+    colored = {" ".join(out.plain[span.start : span.end].split()) for span in out.spans}
+    assert colored == {"UNDETERMINED (NOT MEASURED)"} and "\n" in out.plain

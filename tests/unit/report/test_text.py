@@ -13,7 +13,7 @@ from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome, ReasonDeta
 from nodeprint.judge.verdict import Component, Group, Interval, JobEffect, Limit, Reason, Shared, SizeFigure
 from nodeprint.report import names, text
 from nodeprint.settings.texts import texts
-from tests.support import verdicts
+from tests.support import printed, verdicts
 
 
 def test_first_line_says_agreements_what_they_rest_on_and_who_deviates() -> None:
@@ -132,7 +132,7 @@ def test_nodes_of_one_kind_with_reasons_of_their_own_have_a_row_each() -> None:
         ("cn3", "the archive is cut"),
         ("cn4", "no space left"),
     ]
-    shown = text.summary(verdicts.verdict(nodes)).splitlines()
+    shown = printed.summary(verdicts.verdict(nodes)).splitlines()
     assert shown[-5:-2] == [
         "  UNDETERMINED (NOT MEASURED):",
         "    cn[1,5-7]  TIMEOUT. Remove the cause and measure it.",
@@ -146,7 +146,7 @@ def test_summary_ends_with_what_is_most_urgent() -> None:
         "cn2": verdicts.node(),
         "cn3": verdicts.node(Outcome.DEVIATES, findings=(verdicts.finding(),)),
     }
-    lines = text.summary(verdicts.verdict(nodes), most=9, remarks=["a remark"]).splitlines()
+    lines = printed.summary(verdicts.verdict(nodes), most=9, remarks=["a remark"]).splitlines()
     assert [line.split(":")[0].strip() for line in lines[-3:]] == ["cn2", "cn1", "cn3"]
     assert lines.index("  a remark") < len(lines) - 3
 

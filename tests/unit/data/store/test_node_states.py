@@ -14,8 +14,8 @@ from nodeprint.campaign import followed, lost_jobs, node_sheet
 from nodeprint.campaign.gathered import NodeState
 from nodeprint.campaign.run_files import Problem
 from nodeprint.data.store import node_states
-from nodeprint.report import terminal, verdict_files
-from tests.support import made_status
+from nodeprint.report import verdict_files
+from tests.support import made_status, printed
 from tests.support.command_line import call
 
 
@@ -106,7 +106,7 @@ def test_a_clock_that_is_off_by_an_hour_is_said(campaign: Callable[..., Path], h
     assert (state(folder).state, state(folder).problems) == ("measured", ()), "its records are used"
     clocks = clock_warnings(folder)
     assert len(clocks) == bool(word) and all(word in text for text in clocks)
-    said, _ = terminal.summary(folder)
+    said = printed.campaign(folder)
     assert ("its clock is at least" in said) is bool(word) and "cannot be used" not in said
 
 

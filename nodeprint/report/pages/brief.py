@@ -1,0 +1,280 @@
+"""A campaign in brief: the medians, matrices, sentences and nodes that `show`, `judge` and the end of a run print.
+
+The headline is that of page 1. The most urgent node is the last one, where a reader's eye is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+
+from nodeprint.data.places.homes import FAR
+from nodeprint.data.store import packed
+from nodeprint.data.store.packed import PackedFleet
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.judge.outcome import Outcome
+from nodeprint.judge.verdict import NodeVerdict, Verdict
+from nodeprint.machine.fingerprint import label
+from nodeprint.report import further_cells, names, other_programs, text, verdict_files
+from nodeprint.report.pages.blocks import Block, Bullets, Section, Table, Text
+from nodeprint.report.pages.order import class_rank, severity
+from nodeprint.settings import config
+from nodeprint.settings.measurements import known
+from nodeprint.settings.texts import say
+
+#: Above this many nodes only those that need attention are listed.
+_ALL_NODES = 16
+#: More nodes than these with one outcome are a table, in which a node's own row is found.
+_MOST_LINES = 3
+#: Letters of a class's or row's name.
+_LONGEST = 60
+#: Up to so many nodes have a matrix here, if they have so many CPUs: of a single pair there is nothing to see.
+_NODES, _FEWEST_CPUS = 3, 3
+#: Spaces in a range that has one unit: `23.3 to 24.1 ns`.
+_ONE_UNIT = 3
+#: What a median is of: a measurement in short, the kind of its pairs or cells, and the unit.
+_Key = tuple[str, str, str]
+#: A median, its interval over runs in words, and the share that was disturbed, 0 if it has no asterisk.
+_Value = tuple[float, str, float]
+
+
+def campaign(folder: Path) -> tuple[Section, ...]:
+    """A judged campaign. Raises NodeprintError without a verdict."""
+    verdict = verdict_files.read(folder)
+    pdf = folder / "report" / "cluster.pdf"
+    report = f"report: {pdf}" if pdf.exists() else say("remarks", "no_report", campaign=folder)
+    sentences = summary(verdict, most=_ALL_NODES, remarks=remarks(folder, verdict))
+    return (*glance(folder, verdict), Section("", (*sentences, Text(report))))
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether a campaign has a measured node and a PDF. Raises NodeprintError without a verdict."""
+    nodes = verdict_files.read(folder).nodes.values()
+    return any(node.outcome.entry.measured for node in nodes) and (folder / "report" / "cluster.pdf").exists()
+
+
+# --- sentences and nodes ---
+
+
+def summary(verdict: Verdict, *, most: int = 0, remarks: Sequence[str] = ()) -> tuple[Block, ...]:
+    """The first line of a campaign, its disturbances, notes, `remarks` and messages, then its nodes: all if they are at
+    most `most`, else those that are not SAME."""
+    shown = {n: v for n, v in verdict.nodes.items() if len(verdict.nodes) <= most or v.outcome is not Outcome.SAME}
+    notes = [*text.disturbed(verdict), *text.over_time(verdict)]
+    notes += [*(f"note: {words}" for words in text.fleet_notes(verdict)), *remarks]
+    for partition in verdict.fabric:
+        notes += [text.fabric(partition), *text.fabric_findings(partition)]
+    return Text(text.first_line(verdict)), Bullets(tuple(notes)), *_nodes(shown, verdict)
+
+
+def _nodes(nodes: Mapping[str, NodeVerdict], verdict: Verdict) -> Iterator[Block]:
+    """Why nodes have their outcome, by outcome, the most urgent last."""
+    lines = sorted(
+        text.node_lines(nodes, verdict.fleet.groups),
+        key=lambda line: (class_rank(line.outcome), min(severity(nodes[name])[1:3] for name in line.nodes)),
+        reverse=True,  # of equal ones the order is kept
+    )
+    for outcome, of_outcome in itertools.groupby(lines, key=lambda line: line.outcome):
+        rows = list(of_outcome)
+        if len(rows) <= _MOST_LINES:
+            yield Bullets(tuple(f"{line.names}: {outcome.with_class}. {line.sentence}" for line in rows))
+        else:
+            yield Bullets((f"{outcome.with_class}:",))
+            yield Table((), tuple((line.names, line.sentence) for line in rows), "ll", 1)
+
+
+def node(name: str, of_node: NodeVerdict, verdict: Verdict) -> tuple[Block, ...]:
+    """One node of a campaign."""
+    first, *further = text.one_node(name, of_node, verdict.fleet.groups)
+    return Text(first), Bullets(tuple(further))
+
+
+def remarks(folder: Path, verdict: Verdict) -> list[str]:
+    """Facts beside the outcomes: settings that differ, nodes to remeasure, malformed records, a preset that leaves
+    measurements out, pinning without likwid, and clocks that are off."""
+    nodes = verdict.nodes
+    differing: dict[str, list[str]] = {}
+    for name, of_node in sorted(nodes.items()):
+        for warning in of_node.warnings:
+            kind, _, key = str(warning.get("id")).partition("-")
+            if kind == "fingerprint":
+                differing.setdefault(key, []).append(name)
+    out = [
+        say(
+            "remarks",
+            "drift",
+            nodes=names.nodes(on),
+            verb="differs" if len(on) == 1 else "differ",
+            fields=printable(label(key)),
+            campaign=folder,
+        )
+        for key, on in sorted(differing.items())
+    ]
+    for name in nodes:
+        if load := other_programs.sentence(folder, name):
+            out.append(f"* {load}; `{config.again(folder, names.nodes([name]))}` measures it again")
+    again = [name for name, of_node in nodes.items() if of_node.outcome is Outcome.INVALID]
+    if again and not verdict.imported:
+        out.append(f"`{config.again(folder, names.nodes(again))}` measures {names.nodes(again)} again")
+    if aside := sum(1 for _ in folder.glob("nodes/*/job*/run*/*.bad*")):
+        files_were = "file was" if aside == 1 else "files were"
+        out.append(say("remarks", "malformed", count=aside, files=files_were))
+    if left_out := _left_out(folder):
+        out.append(say("remarks", "preset", measurements=", ".join(left_out)))
+    warned: dict[str, list[str]] = {}
+    for name, of_node in nodes.items():
+        for warning in of_node.warnings:
+            if warning.get("id") in ("likwid", "clock"):
+                warned.setdefault(f"{warning['text']}; {warning['advice']}", []).append(name)
+    out += [f"{names.nodes(on)}: {printable(words)}." for words, on in warned.items()]
+    same = sum(of_node.outcome is Outcome.SAME for of_node in nodes.values())
+    if same and len(nodes) > _ALL_NODES:
+        out.append(f"{names.counted(same, 'node')} that need no action")
+    return out
+
+
+def _left_out(folder: Path) -> list[str]:
+    """Measurements of the configuration that its preset leaves out; none without a configuration."""
+    try:
+        return config.left_out(config.kept(folder))
+    except NodeprintError:
+        return []
+
+
+# --- medians and matrices ---
+
+
+def glance(folder: Path, verdict: Verdict) -> tuple[Section, ...]:
+    """The medians of a judged campaign; of a few nodes also the matrices, with sentences, if their values are there."""
+    nodes = {name: of_node for name, of_node in verdict.nodes.items() if of_node.outcome.entry.measured}
+    busy = [name for name in nodes if other_programs.busy(folder, name)]
+    blocks = of_nodes(nodes, text.origin(verdict), marked=2 * len(busy) >= len(nodes) > 0)
+    first = Section("", blocks) if blocks else None
+    sections = [] if first is None else [first]
+    if len(nodes) > _NODES:
+        return tuple(sections)
+    try:
+        fleet = packed.read(folder)
+        pairs = list(dict.fromkeys(of.measurement for of in fleet.pairs if len(of.layout.slots) >= _FEWEST_CPUS))
+        return (*sections, *_matrices(fleet, nodes, pairs)) if pairs else tuple(sections)
+    except NodeprintError:
+        return tuple(sections)
+
+
+def _matrices(fleet: PackedFleet, nodes: Mapping[str, NodeVerdict], pairs: Sequence[str]) -> Iterator[Section]:
+    # with matplotlib and SciPy it takes two seconds to import
+    from nodeprint.report import matrix_words, small_matrix  # noqa: PLC0415
+    from nodeprint.report.figures.node_levels import levels  # noqa: PLC0415
+
+    of_each = [(name, levels(fleet, pair, name)) for name in nodes for pair in pairs]
+    if any(of_node.imported for of_node in fleet.nodes):
+        from nodeprint.report.figures import matrix  # noqa: PLC0415
+
+        found = [(name, matrix.found_at(of_pair, name)) for name, of_pair in of_each]
+        summaries = [(name, matrix_words.structure_summary(of)) for name, of in found if of is not None]
+        words = tuple(f"{printable(name, _LONGEST)}: {summary}" for name, summary in summaries if summary)
+        yield from [Section("", (Bullets(words),))] if words else []
+    for name, of_pair in of_each:
+        square = small_matrix.matrix(of_pair, name)
+        yield from [Section("", (square,))] if square is not None else []
+    for name, of_pair in of_each if len(nodes) == 1 else ():
+        sentences = matrix_words.placement_of_node(of_pair, name, nodes[name].fingerprint)
+        sentences += matrix_words.quadrants_of_node(of_pair, name)
+        yield from [Section("", tuple(map(Text, sentences)))] if sentences else []
+
+
+def of_nodes(nodes: Mapping[str, NodeVerdict], origin: str = "", *, marked: bool = False) -> tuple[Block, ...]:
+    """The medians over nodes; of a few without peers each for itself, as a median of different machines is of none."""
+    alone = len(nodes) <= _NODES and all(of_node.is_alone for of_node in nodes.values())
+    sets = [{name: of_node} for name, of_node in nodes.items()] if alone else [nodes]
+    origins = itertools.chain([f"{origin}: " if origin else ""], itertools.repeat(""))
+    return tuple(
+        block for of_set, first in zip(sets, origins, strict=False) for block in medians(of_set, first, marked=marked)
+    )
+
+
+def medians(nodes: Mapping[str, NodeVerdict], first: str = "", *, marked: bool = False) -> tuple[Block, ...]:
+    """A row per class of pairs and per kind of memory, bandwidth and clock: its median with the 95% interval of one
+    node, or with the lowest and the highest of several. Disturbed values have an asterisk, or all if they are
+    `marked`."""
+    by_key: dict[_Key, list[_Value]] = {}
+    for of_node in nodes.values():
+        for key, value in _values(of_node):
+            if math.isfinite(value[0]):
+                by_key.setdefault(key, []).append(value)
+    several = len(nodes) > 1
+    if not by_key and (several or not nodes):
+        return ()
+    rows, before = [], ""
+    for (of, name, unit), values in by_key.items():
+        star = " *" if marked or any(disturbed for _, _, disturbed in values) else ""
+        centre = names.quantity(median(value for value, _, _ in values), unit)
+        ends = _ends([value for value, _, _ in values], centre, unit) if several else values[0][1]
+        rows.append(("" if of == before else of, name, f"{centre}{star}", ends))
+        before = of
+    lost = max((disturbed for values in by_key.values() for _, _, disturbed in values), default=0.0)
+    title = say("medians_over", nodes=len(nodes)) if several else _machine(nodes)
+    further = () if several else tuple(words for of_node in nodes.values() for words in _further(of_node))
+    marking = (f"* {say('marked', share=names.percent(lost))}",) if lost else ()
+    table = (Table((), tuple(rows), "llrl"),) if rows else ()
+    return Text(first + printable(title, 200)), *table, Bullets((*further, *marking))
+
+
+def _further(of_node: NodeVerdict) -> Iterator[str]:
+    """A line for each measurement of a single node that has no short name, and so no row."""
+    for measurement, cells in further_cells.ends(of_node.cells, lambda name: bool(_short_name(name))).items():
+        of_each = (f" ({names.row(cell.name)})" if len(cells) > 1 else "" for cell in cells)
+        values = (f"{further_cells.value(cell)}{of}" for cell, of in zip(cells, of_each, strict=True))
+        yield f"{text.measured(measurement)}: {' to '.join(values)}"
+
+
+def _values(of_node: NodeVerdict) -> Iterator[tuple[_Key, _Value]]:
+    """The values of a node; of a mixture those of its groups."""
+    near = [figure for figure in of_node.classes if figure.home < FAR]  # pages have all
+    homes = {figure.home for figure in near}
+    hops = {figure.measurement for figure in near if not _short_name(figure.measurement)}
+    for figure in near:
+        of = printable(
+            _short_name(figure.measurement) or ("core-to-core" if len(hops) == 1 else figure.measurement), 20
+        )
+        at_home = f", home {figure.home}" if len(homes) > 1 else ""
+        disturbed = figure.disturbed if figure.is_marked else 0.0
+        for group, ns in figure.medians.items() if figure.groups else ():
+            yield (of, f"{printable(group, _LONGEST)}{at_home}", "ns"), (ns, "", disturbed)
+        if not figure.groups:
+            runs = _interval(figure.ci_low_ns, figure.ci_high_ns, "ns", figure.runs, figure.left_out)
+            name = f"{printable(figure.name, _LONGEST)}{at_home}"
+            yield (of, name, "ns"), (figure.median_ns, runs, disturbed)
+    for cell in of_node.cells:
+        if of := _short_name(cell.measurement):
+            name = "" if cell.name == "all" else names.row(printable(cell.name, _LONGEST))
+            runs = _interval(cell.ci_low, cell.ci_high, cell.unit, cell.runs, cell.left_out)
+            yield (of, name, cell.unit), (cell.median, runs, cell.disturbed if cell.is_marked else 0.0)
+
+
+def _short_name(measurement: str) -> str:
+    """The short name of a measurement; empty if it is in the report alone."""
+    of = known(measurement)
+    return "" if of is None else of.short_name
+
+
+def _interval(low: float, high: float, unit: str, runs: int, left_out: int) -> str:
+    ends = names.over_runs(low, high, unit, runs, left_out)
+    return f"{'all runs' if left_out == runs else '95 %'}: {ends}" if ends else ""
+
+
+def _ends(values: Iterable[float], centre: str, unit: str) -> str:
+    """The lowest and the highest of several nodes, without the unit if the median has the same."""
+    of_nodes = list(values)
+    ends = names.span(min(of_nodes), max(of_nodes), unit)
+    return ends.removesuffix(centre.partition(" ")[2]).rstrip() if ends.count(" ") == _ONE_UNIT else ends
+
+
+def _machine(nodes: Mapping[str, NodeVerdict]) -> str:
+    (name, of_node), *_ = nodes.items()
+    facts = of_node.fingerprint
+    cpus = f"{facts['cpus']} CPUs" if facts.get("cpus") else ""
+    return ", ".join(filter(None, (f"node {name}", str(facts.get("cpu", "")), cpus)))

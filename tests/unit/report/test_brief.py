@@ -1,0 +1,140 @@
+"""A campaign in brief: what `show` prints of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from nodeprint.judge.outcome import Outcome, ReasonDetail
+from nodeprint.report import text, verdict_files
+from nodeprint.report.pages import brief, common
+from tests.support import printed, verdicts
+
+
+def test_medians_of_one_node_have_intervals_and_of_several_ranges() -> None:
+    alone = printed.medians({"cn1": verdicts.node()}, 80)
+    assert alone[0] == "node cn1, AMD EPYC 7713 64-Core Processor"
+    assert any("same socket" in line and "112 ns  95 %: 112 to 112" in line for line in alone)
+    slower = verdicts.node(classes=tuple(replace(c, median_ns=c.median_ns * 1.1) for c in verdicts.classes()))
+    several = printed.medians({"cn1": verdicts.node(), "cn2": slower}, 80)
+    assert several[0].startswith("medians over 2 nodes") and any("112 to 123" in line for line in several)
+    assert all(len(line) <= 80 for line in (*alone, *several))
+
+
+def test_mixture_is_shown_by_group() -> None:
+    mixed = replace(verdicts.classes()[1], groups={"socket 0": 132.0, "socket 1": 267.0})
+    lines = printed.medians({"cn1": verdicts.node(classes=(mixed,))})
+    assert any("same socket, socket 1" in line and "267 ns" in line for line in lines)
+    assert not any("112 ns" in line for line in lines)
+
+
+def test_names_are_in_full_and_alike_only_where_they_are() -> None:
+    names = [f"other group, cores with {threads} threads of several kinds each" for threads in ("one", "two")]
+    classes = tuple(replace(verdicts.classes()[0], name=name) for name in names)
+    lines = printed.medians({"cn1": verdicts.node(classes=classes)}, 80)
+    assert all(name in " ".join(lines) for name in names)
+    assert all(len(line) <= 80 for line in lines)
+    assert "23.9 to 24.1 ns" in " ".join(" ".join(lines).split()), "what has no room is on a line of its own"
+
+
+def test_what_has_no_short_name_has_a_line_on_a_machine_alone() -> None:
+    cells = tuple(replace(verdicts.cells()[0], measurement="fence-cost", name=f"cpu {n}", median=n) for n in (3.0, 1.0))
+    of_cells = verdicts.node(classes=(), cells=cells)
+    (line,) = (line for line in printed.medians({"cn1": of_cells}) if "fence-cost" in line)
+    assert line.index("cpu 1.0") < line.index("cpu 3.0")
+    assert not any("fence-cost" in line for line in printed.medians({"cn1": of_cells, "cn2": of_cells}))
+    assert "fence-cost" in str(common.further_cells(of_cells).rows), "and a row on its page"
+
+
+def test_machines_of_several_kinds_have_no_common_median() -> None:
+    alone = {f"cn{n}": verdicts.node(Outcome.NO_PEERS) for n in range(2)}
+    lines = printed.of_blocks(brief.of_nodes(alone))
+    assert lines.count("node cn0, AMD EPYC 7713 64-Core Processor") == 1 and "over 2 nodes" not in lines
+    peers = {"cn0": verdicts.node(), "cn1": verdicts.node()}
+    assert printed.of_blocks(brief.of_nodes(peers, "SIMULATED")).startswith("SIMULATED: medians over 2 nodes")
+
+
+def test_matrix_is_part_by_part_and_marked_as_simulated(tmp_path: Path) -> None:
+    verdicts.campaign(tmp_path, "milan-2x64", nodes=1)
+    shown = printed.campaign(tmp_path, 80)
+    assert shown.startswith("SIMULATED: node node000") and "CCD by CCD" in shown
+    assert all(len(line) <= 80 for line in shown.splitlines() if "/" not in line)
+
+
+def test_verdict_alone_has_no_matrix(tmp_path: Path) -> None:
+    verdict_files.write(verdicts.verdict({"cn1": verdicts.node()}), tmp_path)
+    assert " by " not in printed.campaign(tmp_path)
+
+
+def test_drawing_is_not_imported_where_there_is_no_matrix(tmp_path: Path) -> None:
+    verdicts.campaign(tmp_path, "milan-2x64", nodes=4)
+    program = (
+        "import sys, pathlib; from nodeprint.report.pages import brief; brief.campaign(pathlib.Path(sys.argv[1]));"
+        " print(*{'matplotlib', 'scipy'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
+
+
+def test_summary_begins_with_the_outcome_and_ends_with_the_report(tmp_path: Path) -> None:
+    verdict_files.write(verdicts.verdict(), tmp_path)
+    first, *_, last = printed.campaign(tmp_path).split("\n\n")[-1].splitlines()
+    assert first.startswith("FAIL (DEVIATIONS): 7 of 8 nodes match") and not brief.is_complete(tmp_path)
+    assert last == f"no report yet: run `nodeprint report {tmp_path}`"
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "cluster.pdf").touch()
+    assert brief.is_complete(tmp_path)
+
+
+def test_large_fleets_list_what_needs_action(tmp_path: Path) -> None:
+    nodes = {f"cn{n:03}": verdicts.node() for n in range(60)}
+    nodes["cn070"] = verdicts.node(Outcome.INVALID, ReasonDetail.DISTURBED, disturbances=(verdicts.disturbed(),))
+    verdict_files.write(verdicts.verdict(nodes), tmp_path)
+    summary = printed.campaign(tmp_path)
+    assert "cn070: UNDETERMINED (INVALID)" in summary and "cn[000-059]: PASS (SAME)" not in summary
+    assert "60 nodes that need no action" in summary
+    assert "`make run NODES=cn070` measures cn070 again" in summary
+    # what the campaign was measured with: its preset, and its own name
+    (tmp_path / "config.yaml").write_text("campaign: rack\nresults: res\npreset: quick\n")
+    summary = printed.campaign(tmp_path)
+    assert "`make run CONFIG=res/rack/config.yaml NODES=cn070` measures cn070 again" in summary
+
+
+def test_disturbed_data_that_count_are_said_second(tmp_path: Path) -> None:
+    busy = verdicts.disturbed(invalid=False, kind="loud-cpus", share=0.87)
+    verdict_files.write(
+        verdicts.verdict({"cn1": verdicts.node(disturbances=(busy,)), "cn2": verdicts.node()}), tmp_path
+    )
+    second = printed.campaign(tmp_path).split("\n\n")[-1].splitlines()[1]
+    assert second.startswith("  CPUs with other load on cn1: the system took up to 87.0 % of the time of CPUs 3-4")
+    of_one = text.disturbance(verdicts.disturbed(invalid=False, kind="loud-cpus", share=0.87, cpus=(0,)))
+    assert of_one == "the system took up to 87.0 % of the time of CPU 0 in job1/run1"
+
+
+def test_what_was_not_measured_is_said_with_its_reason(tmp_path: Path) -> None:
+    """As often as the campaign is shown, once for nodes that lack the same."""
+    why = "no MPI here: mpirun is not installed; install Open MPI"
+    nodes = {f"cn{n}": verdicts.node(untaken={"linktest-node": why}) for n in (1, 2)}
+    likwid = {"id": "likwid", "text": "likwid-pin is not installed: the kernels pinned themselves", "advice": "get it"}
+    nodes["cn3"] = verdicts.node(untaken={"fault-huge": "memory in fragments; use --pages base"}, warnings=(likwid,))
+    verdict_files.write(verdicts.verdict(nodes), tmp_path)
+    lines = printed.campaign(tmp_path).splitlines()
+    where = "In the configuration that is `arguments: {fault-huge: --pages base}`."
+    alike = lines.index(f"  note: Not measured on cn[1-2]: linktest-node ({why}).")
+    assert (
+        lines[alike + 1] == f"  note: Not measured on cn3: fault-huge (memory in fragments; use --pages base). {where}"
+    )
+    assert lines[alike + 2] == "  cn3: likwid-pin is not installed: the kernels pinned themselves; get it."
+    assert lines[-1].startswith("no report yet")
+
+
+def test_what_the_preset_leaves_out_is_named_at_the_end(tmp_path: Path) -> None:
+    verdict_files.write(verdicts.verdict({"cn1": verdicts.node()}), tmp_path)
+    (tmp_path / "config.yaml").write_text("measure: [coherence-cas, chase-curve, bandwidth-cpus]\npreset: quick\n")
+    shown = printed.campaign(tmp_path)
+    assert "Not in this preset: chase-curve, bandwidth-cpus; a longer one measures them" in shown
+    (tmp_path / "config.yaml").write_text("measure: [coherence-cas]\npreset: quick\n")
+    assert "Not in this preset" not in printed.campaign(tmp_path)
