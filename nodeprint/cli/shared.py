@@ -39,7 +39,7 @@ FORMATS = (
     "core-to-core-latency",
 )
 Format = Annotated[
-    str | None, typer.Option(help=f"The format of a matrix, where it cannot be recognised: {', '.join(FORMATS)}.")
+    str | None, typer.Option(help=f"The format of a matrix, where it cannot be recognized: {', '.join(FORMATS)}.")
 ]
 #: Columns of sentences in a file or pipe.
 _IN_A_PIPE = 100

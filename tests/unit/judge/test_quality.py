@@ -1,4 +1,4 @@
-"""What disturbed a measurement: figures beside lost time are marked, and a busy fleet says so before all else."""
+"""What disturbed a measurement: values under background load are marked, and a busy fleet says so before all else."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def judged(nodes: int, lost: float, noise: float = 0.0) -> Verdict:
 
 
 @pytest.mark.parametrize(("lost", "marked"), [(0.87, True), (LOST, True), (0.01, False)])
-def test_figures_are_marked_by_the_lost_time_of_their_measurement(lost: float, marked: bool) -> None:
+def test_figures_are_marked_by_the_background_load_of_their_measurement(lost: float, marked: bool) -> None:
     node = judged(1, lost).nodes["node000"]
     assert {figure.measurement for figure in node.classes if figure.is_marked} == ({PAIRS} if marked else set())
     assert not any(cell.is_marked for cell in node.cells)
     lines = printed.medians({"node000": node})
     hops = [line for line in lines if "same core" in line or "same CCX" in line]
     assert hops and all(bool(re.search(r" ns \*", line)) == marked for line in hops)
-    assert any("up to 87.0 % of the CPU time was taken" in line for line in lines) == (lost == 0.87)
+    assert any("took up to 87.0 % of the CPU time" in line for line in lines) == (lost == 0.87)
     table = common.class_table(node.classes)
     medians = next(column for column, head in enumerate(table.header) if head.startswith("median"))
     assert all(str(row[medians]).endswith(" *") == marked for row in table.rows)

@@ -191,7 +191,7 @@ def test_tolerances_of_a_metric_that_decides_are_a_row(tmp_path: Path) -> None:
     verdict = verdict_files.read(made)
     verdict_files.write(replace(verdict, fleet=replace(verdict.fleet, limits=tuple(limits))), made)
     text = words([made], tmp_path / "to")
-    assert "memory latency 5 % 6.0 to 8.0 %" in text and "lost time" not in text
+    assert "memory latency 5 % 6.0 to 8.0 %" in text and "OS noise" not in text
 
 
 @pytest.mark.parametrize("path", ["README.md", "docs/how-to/outcomes.md"])
