@@ -139,9 +139,3 @@ def campaign(tmp_path: Path) -> Callable[..., Path]:
         return folder
 
     return make
-
-
-@pytest.fixture
-def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For sentences that are compared whole."""
-    monkeypatch.setenv("COLUMNS", "2000")

@@ -27,8 +27,6 @@ from tests.support import printed
 from tests.support.command_line import call
 from tests.support.fleets import made
 
-pytestmark = pytest.mark.usefixtures("wide_terminal")
-
 ROW = "machine, load, huge"
 
 

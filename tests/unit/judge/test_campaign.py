@@ -17,8 +17,6 @@ from nodeprint.simulate import Plan, write
 from tests.support.command_line import call
 from tests.support.fleets import made
 
-pytestmark = pytest.mark.usefixtures("wide_terminal")
-
 SMALL = preset("naples-2x32")
 
 

@@ -17,8 +17,6 @@ from nodeprint.readers import ansible_facts
 from tests.support.fleets import made
 from tests.support.server_files import healthy
 
-pytestmark = pytest.mark.usefixtures("wide_terminal")
-
 SETUP: dict[str, Any] = {
     "ansible_processor": ["0", "AuthenticAMD", "AMD EPYC 7302 16-Core Processor"] * 2,
     "ansible_processor_count": 2,

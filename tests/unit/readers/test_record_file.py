@@ -12,8 +12,6 @@ from nodeprint.readers import campaign_writer, matrix_file
 from tests.support import made_records
 from tests.support.made_records import TRAILER, header, lines, pair
 
-pytestmark = pytest.mark.usefixtures("wide_terminal")
-
 
 @pytest.mark.parametrize(("of_passes", "differ"), [((120.0, 120.0, 25.0), True), ((120.0, 118.0, 121.0), False)])
 def test_passes_of_a_record_that_differ_are_said(tmp_path: Path, of_passes: tuple[float, ...], differ: bool) -> None:

@@ -18,8 +18,6 @@ from nodeprint.summary import fleet_reference
 from nodeprint.summary.fleet_reference import FleetReference
 from tests.support.fleets import made
 
-pytestmark = pytest.mark.usefixtures("wide_terminal")
-
 KEY = ("triad", "all", -1)
 
 

@@ -45,8 +45,6 @@ from tests.support.detailed_runs import Detailed, detailed, passes_of, visits_of
 from tests.support.real_parts import built
 from tests.support.schemas import valid
 
-pytestmark = pytest.mark.usefixtures("wide_terminal")
-
 ROME = from_part("EPYC 7742", 1, smt=False)
 GENOA = from_part("EPYC 9654", 1, smt=False)
 
