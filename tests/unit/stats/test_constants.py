@@ -16,7 +16,7 @@ SAID = (
     f"as long as {word(round(10 * peers.REMAINDER, 9))} of ten remain",
     f"neighbors differ by the tolerance and {word(strata.BEYOND)} standard errors",
     f"with at least {percent(strata.EMPTY)} of that difference empty between them",
-    f"It takes {word(measuring_order.FEWEST)} nodes",
+    f"The test needs {word(measuring_order.FEWEST)} nodes",
     f"A node noisier than one in {'a thousand' if 1000 * runs.RARE == 1 else runs.RARE} takes no part",
     f"with {word(runs.OWN_DEGREES)} degrees of freedom of the pooled variance against its own",
     f"A component of a node counts at most {word(runs.OUTLIER)} times what is usual",
