@@ -36,7 +36,9 @@ def fold(names: Iterable[str]) -> str:
     return str(library.NodeSet.fromlist(list(names), resolver=library.RESOLVER_NOGROUP))
 
 
-def unknown(name: str, known: Iterable[str], *, key: str | None = None, where: Path | None = None) -> NodeprintError:
+def unknown_node(
+    name: str, known: Iterable[str], *, key: str | None = None, where: Path | None = None
+) -> NodeprintError:
     """Return the error for a name that is none of the `known` nodes of a campaign, which it names."""
     names = list(known)
     advice = f"{nearest(name, names)} its nodes are {printable(fold(names))}".strip()

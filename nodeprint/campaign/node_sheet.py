@@ -138,7 +138,7 @@ def again(nodes: Sequence[Node], names: Sequence[str]) -> list[Node]:
     listed = [node.node for node in nodes]
     missing = sorted(set(names) - set(listed))
     if missing:
-        raise node_lists.unknown(missing[0], listed, key="NODES")
+        raise node_lists.unknown_node(missing[0], listed, key="NODES")
     return [replace(node, job=node.job + 1, measure=True) if node.node in names else node for node in nodes]
 
 

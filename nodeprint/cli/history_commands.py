@@ -47,13 +47,13 @@ def diff(
 
     Prints each component that changed by more than its tolerance, by node, and the changes of the node's configuration.
     """
-    found = _changes([before, after])
+    compared = _changes([before, after])
     drawn: list[Path] = []
     if figures is not None:
         from nodeprint.report import beside
 
-        drawn = beside.write([before, after], figures, [node.node for node in found.histories.nodes if node.changes])
-    _print_changes(found, json=json)
+        drawn = beside.write([before, after], figures, [node.node for node in compared.histories.nodes if node.changes])
+    _print_changes(compared, json=json)
     for path in drawn if not json else ():
         typer.echo(path)
 
@@ -75,12 +75,12 @@ def history(
     Reads the jobs of a campaign, or campaigns of a year: the level of every component of every node, when it changed by
     more than its tolerance, and the changes of the node's configuration at that time.
     """
-    found = _changes(campaigns or [Path("results")])
+    compared = _changes(campaigns or [Path("results")])
     if page is not None:
         from nodeprint.history import page as pages
 
-        pages.write(page, found.histories)
-    _print_changes(found, json=json)
+        pages.write(page, compared.histories)
+    _print_changes(compared, json=json)
     if page is not None and not json:
         typer.echo(f"page: {page}")
 
@@ -97,7 +97,7 @@ class _Changes:
 
 
 def _changes(folders: Sequence[Path]) -> _Changes:
-    """Read what changed over campaigns. Raises NodeprintError if one is named twice."""
+    """Read what changed over campaigns. Raises NodeprintError if a campaign is given twice."""
     from nodeprint.history import changes, selection
     from nodeprint.settings import config as configuration
 
@@ -114,21 +114,21 @@ def _changes(folders: Sequence[Path]) -> _Changes:
     )
 
 
-def _print_changes(found: _Changes, *, json: bool) -> None:
+def _print_changes(compared: _Changes, *, json: bool) -> None:
     from nodeprint.history import change_sentences
 
-    histories = found.histories
+    histories = compared.histories
     if json:
-        facts = {"simulated": found.simulated, "campaigns": found.names}
+        facts = {"simulated": compared.simulated, "campaigns": compared.names}
         facts |= {"left_out": histories.left_out, "nodes": histories.nodes}
         facts |= {"common": histories.common.changes if histories.common is not None else ()}
-        facts |= {"copies": histories.copies, "arguments_differ": found.arguments}
+        facts |= {"copies": histories.copies, "arguments_differ": compared.arguments}
         facts |= {"other_machines": histories.other_machines.to_dict("records")}
         print_json(facts)
         return
-    say_origin(found.simulated)
+    say_origin(compared.simulated)
     show(*change_sentences.page(histories))
-    for name, (old, new) in found.arguments.items():
+    for name, (old, new) in compared.arguments.items():
         show(say("commands", "other_arguments", measurement=name, old=old, new=new))
 
 

@@ -191,7 +191,7 @@ def _status_of(campaign: Path, name: str, fail_on: str) -> None:
     kinds = outcome.kinds(fail_on) if fail_on else ()
     rows = {row.node: row for row in sheet.read_sheet(campaign / "nodes.tsv")}
     if name not in rows:
-        raise node_lists.unknown(name, rows, key="--node")
+        raise node_lists.unknown_node(name, rows, key="--node")
     standing = next(node for node in node_status.read(campaign).nodes if node.node == name)
     is_judged = (campaign / "verdict.json").exists() and gathered.is_of(
         campaigns.job_folder(campaign, rows[name]), campaign

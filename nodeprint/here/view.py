@@ -35,8 +35,8 @@ def sections(result: Result) -> tuple[Section, ...]:
     star = f"* {say('marked', share=names.percent(lost))}" if lost else ""
     published = [sentence for compared in result.references.values() for sentence in compared.sentences()]
     notes = [say("here_unmeasured", name=shown(name), reason=why) for name, why in result.unmeasured.items()]
-    other = [disturbance for disturbance in result.disturbances if disturbance is not moved]
-    notes += [text.sentence(text.disturbance(disturbance)) for disturbance in other]
+    remaining = [disturbance for disturbance in result.disturbances if disturbance is not moved]
+    notes += [text.sentence(text.disturbance(disturbance)) for disturbance in remaining]
     notes += [f"{text.sentence(f'{warning.text}; {warning.advice}')}" for warning in result.warnings]
     return blocks.sections(
         Section("", tuple(map(Text, first))),

@@ -164,7 +164,8 @@ def _table(past: Spreads, position: int, now: Ints, then: Ints, i: int, tail: fl
     """Node number `i` by its jobs now, with what it was in the baseline as its template and its reference."""
     matrix = past.matrix
     usual = mean_of_runs(past.means[then][None])[0]
-    means, none, one = past.means[now] - usual, np.zeros((1, len(usual))), np.ones((1, len(usual)))
+    means = past.means[now] - usual
+    zero, one = np.zeros((1, len(usual))), np.ones((1, len(usual)))
     of_node = msgspec.structs.replace(
         matrix,
         nodes=np.array([i]),
@@ -189,10 +190,10 @@ def _table(past: Spreads, position: int, now: Ints, then: Ints, i: int, tail: fl
         np.asarray(mean_of_runs(means[None]), dtype=np.float64),
         PooledVariance(past.run.pooled, past.run.degrees, past.run.ratio[now].max(axis=0, keepdims=True)),
         PooledVariance(past.job.pooled, past.job.degrees, ratio, past.job.assumed),
-        Rounds(np.zeros(len(now), dtype=np.int64), none, np.zeros(1), np.zeros(1, dtype=np.int64)),
+        Rounds(np.zeros(len(now), dtype=np.int64), zero, np.zeros(1), np.zeros(1, dtype=np.int64)),
     )
     of_jobs = ratio / len(then)
-    reference = Peers(none, np.ones(1), none, one, of_runs[None], of_jobs, none, np.ones(1))
+    reference = Peers(zero, np.ones(1), zero, one, of_runs[None], of_jobs, zero, np.ones(1))
     referenced = np.ones(len(usual), dtype=np.bool_)
     return table(spreads, reference, referenced, np.full(len(usual), tail), tail)
 

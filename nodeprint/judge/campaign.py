@@ -82,7 +82,7 @@ def one_node(campaign: Path, name: str) -> tuple[NodeVerdict, Verdict]:
     fleet = packing.pack(campaign)
     names = [node.name for node in fleet.nodes]
     if name not in names:
-        raise node_lists.unknown(name, names, where=campaign)
+        raise node_lists.unknown_node(name, names, where=campaign)
     verdict = _judged(campaign, fleet, accepted.rules_of(campaign), kept, None).verdict
     return verdict.nodes[name], verdict
 

@@ -245,8 +245,8 @@ def past(matrix: Matrix, rules: Acceptance) -> Spreads:
     # of two nodes nobody knows which one moved, so that each is compared with its whole past
     days = _known(rounds(raw, matrix.owner, label if len(matrix.nodes) >= FEWEST else np.zeros_like(label)))
     run = run_spread(matrix.values, matrix.terms.pool, between_runs)
-    none, one = np.zeros_like(between_jobs), np.ones((len(matrix.nodes), 1))
-    job = PooledVariance(none, np.ones_like(between_jobs), one, between_jobs**2)
+    equal = np.ones((len(matrix.nodes), 1))
+    job = PooledVariance(np.zeros_like(between_jobs), np.ones_like(between_jobs), equal, between_jobs**2)
     means = raw - days.shift[days.number]
     return Spreads(
         matrix, tolerances.of_matrix(matrix, rules), means, runs, of_each_node(matrix, means), run, job, days

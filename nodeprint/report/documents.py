@@ -109,7 +109,7 @@ def write_nodes(
         raise NodeprintError("names no node", key="--nodes", advice="name one or several, as in cn[001-004],gpu7")
     members = set(task.names)
     if unknown := [node for node in nodes if node not in members]:
-        raise node_lists.unknown(unknown[0], task.names, where=campaign / "verdict.json")
+        raise node_lists.unknown_node(unknown[0], task.names, where=campaign / "verdict.json")
     printed = task.run(over_time)
     return [path for node_files in printed for path in node_files.paths]
 

@@ -23,7 +23,7 @@ def check(campaign: Path, node: str, wanted: str = "") -> int:
     """
     verdict = verdict_files.read(campaign)
     if node not in verdict.nodes:
-        raise node_lists.unknown(node, verdict.nodes, where=campaign / "verdict.json")
+        raise node_lists.unknown_node(node, verdict.nodes, where=campaign / "verdict.json")
     findings = verdict.nodes[node].counted
     if not findings:
         what = f"nothing was found on {printable(node, 80)}: there is nothing to check"

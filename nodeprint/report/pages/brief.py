@@ -152,16 +152,15 @@ def glance(folder: Path, verdict: Verdict) -> tuple[Section, ...]:
     nodes = {name: of_node for name, of_node in verdict.nodes.items() if of_node.outcome.entry.measured}
     busy = [name for name in nodes if other_programs.busy(folder, name)]
     blocks = of_nodes(nodes, text.origin(verdict), marked=2 * len(busy) >= len(nodes) > 0)
-    first = Section("", blocks) if blocks else None
-    sections = [] if first is None else [first]
+    sections = (Section("", blocks),) if blocks else ()
     if len(nodes) > _NODES:
-        return tuple(sections)
+        return sections
     try:
         fleet = packed.read(folder)
         pairs = list(dict.fromkeys(of.measurement for of in fleet.pairs if len(of.layout.slots) >= _FEWEST_CPUS))
-        return (*sections, *_matrices(fleet, nodes, pairs)) if pairs else tuple(sections)
+        return (*sections, *_matrices(fleet, nodes, pairs)) if pairs else sections
     except NodeprintError:
-        return tuple(sections)
+        return sections
 
 
 def _matrices(fleet: PackedFleet, nodes: Mapping[str, NodeVerdict], pairs: Sequence[str]) -> Iterator[Section]:

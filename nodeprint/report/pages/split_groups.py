@@ -71,6 +71,6 @@ def medians(verdict: Verdict) -> Table:
 def _medians(nodes: list[NodeVerdict]) -> Mapping[text.Figure, float]:
     values: dict[text.Figure, list[float]] = {}
     for node in nodes:
-        for key, value in text.values_of(node):
+        for key, value in text.medians_of(node):
             values.setdefault(key, []).append(value)
     return {key: median(of_nodes) for key, of_nodes in values.items() if len(of_nodes) == len(nodes)}

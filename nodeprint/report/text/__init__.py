@@ -22,10 +22,10 @@ from nodeprint.report.text.group_sentences import (
     belongs,
     goes_with,
     in_its_unit,
+    medians_of,
     next_step,
     place,
     to_do,
-    values_of,
     which_is_right,
 )
 from nodeprint.report.text.headlines import (
@@ -80,6 +80,7 @@ __all__ = [
     "jobs_changed",
     "limit",
     "measured",
+    "medians_of",
     "memory_warning",
     "memory_warnings",
     "moved_cpus",
@@ -102,7 +103,6 @@ __all__ = [
     "shared",
     "taken_most",
     "to_do",
-    "values_of",
     "which_is_right",
     "worst_node",
 ]

@@ -140,7 +140,7 @@ def which_is_right(verdict: Verdict) -> list[str]:
 Figure = tuple[str, str, str]
 
 
-def values_of(node: NodeVerdict) -> Iterator[tuple[Figure, float]]:
+def medians_of(node: NodeVerdict) -> Iterator[tuple[Figure, float]]:
     """The medians of a node."""
     for figure in node.classes:
         for name, value in figure.medians.items():
@@ -179,7 +179,7 @@ def _values(nodes: Sequence[NodeVerdict]) -> Mapping[Figure, list[float]]:
     """The values of each figure that all nodes have, of two nodes or more."""
     values: dict[Figure, list[float]] = {}
     for node in nodes:
-        for figure, value in values_of(node):
+        for figure, value in medians_of(node):
             values.setdefault(figure, []).append(value)
     return {figure: of_nodes for figure, of_nodes in values.items() if len(of_nodes) == len(nodes) > 1}
 
