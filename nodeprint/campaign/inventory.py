@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,26 +25,28 @@ _SECONDS = 120.0
 
 
 def path(config: Config) -> Path:
-    """The inventory of a configuration: its own file, or the one that `write` makes of its list of hosts."""
+    """Return the inventory of a configuration: its own file, or the one that `find` writes for its list of hosts."""
     own = configuration.is_host_list(config.inventory)
     return configuration.campaign_folder(config) / "launch/hosts.yml" if own else Path(config.inventory)
 
 
-def write(config: Config) -> Path:
-    """Write the list of hosts of a configuration as an inventory; returns the inventory's path."""
-    if configuration.is_host_list(config.inventory):
-        names = node_lists.expand(config.inventory, "inventory")
-        hosts: dict[str, dict[str, str]] = {checked_name(name, config.inventory): {} for name in names}
-        files.write(path(config), json.dumps({GROUP: {"hosts": hosts}}, indent=1) + "\n")
-    return path(config)
+def find(config: Config) -> list[Node]:
+    """Return the sheet of the group `nodes` of an inventory, or of a list of hosts, which becomes an inventory.
+
+    Raises NodeprintError if the group has no host or Ansible is missing; nothing is written then.
+    """
+    program = _program()
+    if not configuration.is_host_list(config.inventory):
+        own = Path(config.inventory)
+        return sheet(_list(program, own), own)
+    names = node_lists.expand(config.inventory, "inventory")
+    listed: dict[str, Any] = {GROUP: {"hosts": {name: {} for name in names}}}
+    nodes = sheet(listed, config.inventory)
+    files.write(path(config), json.dumps(listed, indent=1) + "\n")
+    return nodes
 
 
-def find(inventory: Path) -> list[Node]:
-    """The sheet of the inventory's group `nodes`. Raises NodeprintError where it has none or Ansible is missing."""
-    return sheet(_list(inventory), inventory)
-
-
-def sheet(listed: Mapping[str, Any], inventory: Path) -> list[Node]:
+def sheet(listed: Mapping[str, Any], inventory: Path | str) -> list[Node]:
     """The sheet's rows, from the inventory as JSON. The host is the name itself, or its variable `nodeprint_host`."""
     variables = listed.get("_meta", {}).get("hostvars", {})
     nodes = []
@@ -70,12 +73,18 @@ def _members(listed: Mapping[str, Any], group: str) -> list[str]:
     return list(hosts)
 
 
-def _list(inventory: Path) -> dict[str, Any]:
+def _program() -> str:
+    """Return the path of ansible-inventory. Raises NodeprintError if Ansible is not installed."""
     # the environment that this Python belongs to comes first, also where it was not activated
     program = shutil.which("ansible-inventory", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
     if program is None:
-        advice = "install it, `.venv/bin/pip install ansible-core`, or choose another `launch`"
-        raise NodeprintError("ansible-inventory is not on PATH", key="launch", advice=advice)
+        problem = "Ansible is not installed (ansible-inventory is not on PATH), and nothing was written"
+        advice = f"install it with `{shlex.quote(sys.executable)} -m pip install ansible-core`, then call this again"
+        raise NodeprintError(problem, key="launch", advice=advice)
+    return program
+
+
+def _list(program: str, inventory: Path) -> dict[str, Any]:
     command = [program, "--inventory", str(inventory), "--list"]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL)

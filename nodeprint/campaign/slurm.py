@@ -49,6 +49,10 @@ _SECONDS = 60.0
 _PATIENCE_S, _PAUSE_S = 600.0, 3.0
 #: After its start a controller may not have heard of a node for so long.
 _STARTING_S = 60.0
+#: What begins a message of Slurm's commands: the command and how grave it is.
+_PREFIX = re.compile(r"^(?:\w+: )?(?:fatal|error): ")
+#: Messages of Slurm's commands on a machine that belongs to no cluster, though they are installed.
+_NO_CLUSTER = re.compile(r"establish a configuration source|process configuration file", re.IGNORECASE)
 #: What Slurm's commands say where the controller did not answer; anything else is its answer.
 NO_ANSWER = re.compile(
     r"unable to contact|connection refused|timed out|Zero Bytes|standby mode|temporarily unable|Unexpected message",
@@ -476,6 +480,8 @@ def _ask(*command: str, key: str | None = None) -> str:
         code, answer = _asked(command)
         if code == 0:
             return answer
+        if _NO_CLUSTER.search(answer):
+            raise _no_slurm(f"{command[0]}: {printable(answer)}")
         if not NO_ANSWER.search(answer):
             advice = f"call `{' '.join(command[: 4 if key else 3])}` by hand to see more"
             raise NodeprintError(printable(answer), key=key or command[0], advice=advice)
@@ -503,12 +509,16 @@ def _asked(command: Sequence[str]) -> tuple[int, str]:
             command, env=environment, capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL
         )
     except FileNotFoundError as error:
-        raise NodeprintError(
-            f"{command[0]} is not on PATH", key="launch", advice="run it on a login node of the cluster"
-        ) from error
+        raise _no_slurm(f"{command[0]} is not on PATH") from error
     except subprocess.TimeoutExpired:
         return 1, f"{command[0]} timed out after {_SECONDS:.0f} s"
     if done.returncode == 0:
         return 0, done.stdout.decode(errors="replace")
     lines = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
-    return done.returncode, lines[-1] if lines else "no reason given"
+    return done.returncode, _PREFIX.sub("", lines[-1]) if lines else "no reason given"
+
+
+def _no_slurm(reason: str) -> NodeprintError:
+    """Return the error of a machine outside a cluster with Slurm."""
+    advice = "call it on a login node of the cluster, or measure this machine with `make run LAUNCH=here`"
+    return NodeprintError(f"this machine has no Slurm ({reason}), and nothing was written", key="launch", advice=advice)

@@ -77,7 +77,7 @@ def discover(
 
     def find() -> list[sheet.Node]:
         if settings.launch == "ansible":
-            return inventory.find(inventory.write(settings))
+            return inventory.find(settings)
         return [sheet.local()] if settings.launch == "here" else slurm_sheet.find(settings.slurm)
 
     def is_available(name: str) -> bool:

@@ -25,6 +25,11 @@ LISTED: dict[str, Any] = {
 }
 
 
+def launched(results: Path, hosts: Path | str) -> Config:
+    """A configuration that measures these hosts by Ansible."""
+    return Config("c", results=str(results), launch="ansible", inventory=str(hosts))
+
+
 def test_the_hosts_of_the_group_and_of_its_children() -> None:
     nodes = inventory.sheet(LISTED, Path("hosts.yml"))
     assert [(node.node, node.host) for node in nodes] == [
@@ -47,15 +52,17 @@ def test_a_hostile_name_is_refused(name: str) -> None:
 
 
 def test_a_list_of_hosts_becomes_an_inventory_of_the_campaign(tmp_path: Path) -> None:
-    settings = Config("c", results=str(tmp_path), launch="ansible", inventory="cn[01-02],gpu7")
-    path = inventory.write(settings)
-    assert path == inventory.path(settings) == tmp_path / "c/launch/hosts.yml"
+    settings = launched(tmp_path, "cn[01-02],gpu7")
+    assert [node.node for node in inventory.find(settings)] == ["cn01", "cn02", "gpu7"]
+    path = inventory.path(settings)
+    assert path == tmp_path / "c/launch/hosts.yml"
     assert yaml.safe_load(path.read_text()) == {"nodes": {"hosts": {"cn01": {}, "cn02": {}, "gpu7": {}}}}
     config.check_files(settings, tmp_path / "config.yaml")
     single = replace(settings, inventory="cn01,")
-    assert yaml.safe_load(inventory.write(single).read_text()) == {"nodes": {"hosts": {"cn01": {}}}}
+    assert [node.node for node in inventory.find(single)] == ["cn01"]
+    assert yaml.safe_load(path.read_text()) == {"nodes": {"hosts": {"cn01": {}}}}
     own = replace(settings, inventory="hosts.yml")
-    assert inventory.write(own) == Path("hosts.yml") and not Path("hosts.yml").exists()
+    assert inventory.path(own) == Path("hosts.yml")
     with pytest.raises(NodeprintError, match=r"inventory: hosts.yml is not there; .* `make run LAUNCH=ansible HOSTS="):
         config.check_files(own, tmp_path / "config.yaml")
 
@@ -65,11 +72,19 @@ def test_without_the_group_the_example_is_named() -> None:
         inventory.sheet({"all": {"hosts": ["cn01"]}}, Path("hosts.yml"))
 
 
-def test_without_ansible_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("hosts", ["a,b", "hosts.yml"])
+def test_without_ansible_the_remedy_is_named_and_nothing_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, hosts: str
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
-    with pytest.raises(NodeprintError, match=r"launch: ansible-inventory is not on PATH; .*pip install ansible-core"):
-        inventory.find(tmp_path / "hosts.yml")
+    monkeypatch.setattr("sys.executable", str(tmp_path / "my python"))
+    with pytest.raises(NodeprintError) as rejection:
+        inventory.find(launched(tmp_path / "results", hosts))
+    assert str(rejection.value) == (
+        "launch: Ansible is not installed (ansible-inventory is not on PATH), and nothing was written; install it with "
+        f"`'{tmp_path}/my python' -m pip install ansible-core`, then call this again"
+    )
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_environments_own_ansible_needs_no_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -80,14 +95,14 @@ def test_the_environments_own_ansible_needs_no_path(monkeypatch: pytest.MonkeyPa
         (tmp_path / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("sys.executable", str(tmp_path / "bin/python"))
-    assert [node.node for node in inventory.find(tmp_path / "hosts.yml")] == ["cn01.example.org", "cn02", "gpu01"]
+    assert [node.node for node in inventory.find(launched(tmp_path, tmp_path / "hosts.yml"))] == ["cn01.example.org", "cn02", "gpu01"]
     found = {fact.name: fact for fact in doctor.facts()}
     assert (found["ansible-playbook"].answer, found["ansible-playbook"].detail) == ("yes", "ansible [core 2.19.1]")
 
 
 def test_the_example_is_an_inventory() -> None:
     need("ansible-inventory")
-    nodes = inventory.find(ROOT / "ansible/inventory.example.yml")
+    nodes = inventory.find(launched(ROOT, ROOT / "ansible/inventory.example.yml"))
     assert [node.node for node in nodes] == [f"cn{number:03d}" for number in range(1, 65)]
 
 
@@ -96,7 +111,7 @@ def test_what_is_no_inventory_is_named(tmp_path: Path) -> None:
     path = tmp_path / "hosts.yml"
     path.write_text("nodes: {hosts: [[}")
     with pytest.raises(NodeprintError, match=r"hosts.yml: "):
-        inventory.find(path)
+        inventory.find(launched(tmp_path, path))
 
 
 @pytest.mark.parametrize(

@@ -241,6 +241,40 @@ def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "down"
 
 
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("", "sinfo is not on PATH"),
+        (
+            "echo 'sinfo: error: fetch_config: DNS SRV lookup failed' >&2\n"
+            "echo 'sinfo: fatal: Could not establish a configuration source' >&2; exit 1",
+            "sinfo: Could not establish a configuration source",
+        ),
+    ],
+)
+def test_a_machine_without_slurm_is_named_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, reason: str
+) -> None:
+    if program:
+        (tmp_path / "sinfo").write_text(f"#!/bin/sh\n{program}\n")
+        (tmp_path / "sinfo").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NodeprintError) as rejection:
+        slurm.find(Slurm())
+    assert str(rejection.value) == (
+        f"launch: this machine has no Slurm ({reason}), and nothing was written; call it on a login node of the "
+        "cluster, or measure this machine with `make run LAUNCH=here`"
+    )
+
+
+def test_a_rejection_by_slurm_names_its_command_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sinfo").write_text("#!/bin/sh\necho 'sinfo: error: Invalid user' >&2; exit 1\n")
+    (tmp_path / "sinfo").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NodeprintError, match=r"^sinfo: Invalid user; call `sinfo -h -N` by hand"):
+        slurm.find(Slurm())
+
+
 def test_a_controller_that_is_away_is_asked_again(away: Path, capsys: pytest.CaptureFixture[str]) -> None:
     threading.Timer(1.0, away.unlink).start()
     assert "accounting_storage/none" in slurm._ask("scontrol", "show", "config")
