@@ -57,16 +57,26 @@ def verify_card(
 ) -> None:
     """Check that cards are unchanged.
 
-    Exits with status 2 if a card was changed or a signature does not hold.
+    Exits with status 3 if a card was changed or a signature does not hold.
     """
     from nodeprint_addons.atlas import card_file, signing
+    from nodeprint_addons.atlas.card import UnverifiedError
 
     results: dict[str, object] = {}
+    are_verified = True
     for path in cards:
-        card = card_file.read(path)
-        by = signing.signer(card, signers)
-        if signers is not None and not by:
-            raise NodeprintError("is not signed", where=path, advice="ask its author for a signed one")
+        try:
+            card = card_file.read(path)
+            by = signing.signer(card, signers)
+            if signers is not None and not by:
+                raise UnverifiedError("is not signed", where=path, advice="ask its author for a signed one")
+        except UnverifiedError as error:
+            are_verified = False
+            problem = str(error).removeprefix(f"{path}: ")
+            results[str(path)] = {"problem": problem}
+            if not json:
+                typer.echo(f"{path}: {problem}")
+            continue
         results[str(path)] = {
             "processor": card.processor.name,
             "simulated": card.origin.simulated,
@@ -78,6 +88,8 @@ def verify_card(
             typer.echo(say("commands", "verified", path=path, card=_called(card), signed=signed))
     if json:
         print_json(results)
+    if not are_verified:
+        raise typer.Exit(3)
 
 
 def _called(card: Card) -> str:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from msgspec import structs
 
+from nodeprint.errors import NodeprintError
 from nodeprint.summary.node_summary import NodeSummary
 
 SCHEMA = 1
+
+
+class UnverifiedError(NodeprintError):
+    """A card is readable, but its hash or its signature does not hold."""
 
 
 class Card(NodeSummary, frozen=True):

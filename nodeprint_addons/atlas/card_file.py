@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from nodeprint import files
 from nodeprint.errors import NodeprintError, printable, unreadable
-from nodeprint_addons.atlas.card import SCHEMA, Card
+from nodeprint_addons.atlas.card import SCHEMA, Card, UnverifiedError
 
 #: More than twice what a machine of 256 CPUs has.
 _MOST_BYTES = 4 << 20
@@ -33,9 +33,7 @@ def read(path: Path) -> Card:
     if card.schema != SCHEMA:
         raise NodeprintError(f"is a card of schema {card.schema}", where=path, advice="read it with that version")
     if card.sha256 != digest(card):
-        raise NodeprintError(
-            "was changed: its hash is another", where=path, advice="get it again from where it was made"
-        )
+        raise UnverifiedError("was changed: its hash is another", where=path, advice="get it again from its author")
     _check(card, path)
     return card
 

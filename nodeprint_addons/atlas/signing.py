@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from nodeprint.errors import NodeprintError, printable, unreadable
-from nodeprint_addons.atlas.card import Card
+from nodeprint_addons.atlas.card import Card, UnverifiedError
 from nodeprint_addons.atlas.card_file import hashed
 
 _NAMESPACE = "nodeprint"
@@ -69,8 +69,8 @@ def _ssh_keygen(action: str, *words: str, message: str = "", where: Path | None 
         raise NodeprintError("ssh-keygen does not answer", where=where, advice="name another key") from error
     if done.returncode:
         messages = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-        advice = "name an ssh key" if action == "sign" else "the card is not by whom it says, or was changed"
-        raise NodeprintError(
-            f"ssh-keygen: {printable(messages[-1] if messages else 'failed')}", where=where, advice=advice
-        )
+        problem = f"ssh-keygen: {printable(messages[-1] if messages else 'failed')}"
+        if action == "sign":
+            raise NodeprintError(problem, where=where, advice="specify an ssh key")
+        raise UnverifiedError(problem, where=where, advice="the card was changed, or another key signed it")
     return done.stdout

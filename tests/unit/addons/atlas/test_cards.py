@@ -120,6 +120,17 @@ def test_signatures(tmp_path: Path) -> None:
     assert signing.signer(bare()) == ""
     done = CliRunner().invoke(app, ["verify-card", str(path), "--signers", str(signers)])
     assert done.exit_code == 0 and "signed by ada@example" in done.stdout
+    changed = tmp_path / "changed.json"
+    changed.write_bytes(card_file.text(replace(other, sha256="0" * 64)))
+    unsigned = card_file.write(bare(), tmp_path / "unsigned.json")
+    done = CliRunner().invoke(app, ["verify-card", *map(str, (changed, unsigned, path)), "--signers", str(signers)])
+    assert done.exit_code == 3 and [line.partition(": ")[2][:12] for line in done.stdout.splitlines()] == [
+        "was changed:",
+        "is not signe",
+        "as it was ma",
+    ]
+    facts = json.loads(CliRunner().invoke(app, ["verify-card", str(changed), "--json"]).stdout)
+    assert facts[str(changed)]["problem"].startswith("was changed: its hash is another;")
     with pytest.raises(NodeprintError, match=r"nofile: cannot be read \(No such file or directory\); check the name"):
         signing.signer(signed, tmp_path / "nofile")
 
