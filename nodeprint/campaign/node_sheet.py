@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, get_type_hints
 
 from nodeprint import files, reading
-from nodeprint.campaign import derived, node_lists
+from nodeprint.campaign import derived, directories, node_lists
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.settings.keys import key
 
@@ -87,9 +87,8 @@ def read_sheet(path: Path) -> list[Node]:
             advice = f"`nodeprint judge {path.parent}` says what its nodes are"
             raise NodeprintError(what, where=path.parent, advice=advice) from error
         absent = isinstance(error, FileNotFoundError)
-        if isinstance(error, NotADirectoryError) or (absent and not path.parent.is_dir()):
-            advice = "name a folder of results/, which `make run` makes"
-            raise NodeprintError("no campaign is there", where=path.parent, advice=advice) from error
+        if isinstance(error, NotADirectoryError) or (absent and not directories.is_campaign(path.parent)):
+            raise directories.not_a_campaign(path.parent) from error
         advice = "run `nodeprint discover`" if absent else "remove it, then run `nodeprint discover`"
         raise NodeprintError(f"cannot be read ({error.strerror})", where=path, advice=advice) from error
     except UnicodeDecodeError as error:

@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
 
-from nodeprint.campaign import derived
+from nodeprint.campaign import directories
 from nodeprint.data.export import datasets, tables
 from nodeprint.data.job.fabric_records import read as read_fabrics
 from nodeprint.data.store import packing
@@ -48,11 +48,11 @@ def open_campaign(campaign: str | Path) -> OpenCampaign:
     check(campaign, Path, "campaign")
     folder = Path(campaign)
     try:
-        is_there = (folder / "nodes.tsv").is_file() or (folder / derived.FLEET).is_dir()
+        is_there = directories.is_campaign(folder)
     except OSError as error:  # a name that is too long
         raise unreadable(folder, error) from error
     if not is_there:
-        raise NodeprintError("no campaign is there", where=folder, advice="name a folder that holds nodes.tsv")
+        raise directories.not_a_campaign(folder)
     return OpenCampaign(folder)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from nodeprint.campaign import derived
+from nodeprint.campaign.directories import campaigns_in, is_campaign, not_a_campaign
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers import file_names, node_names, value_table
 from nodeprint.readers.node_names import NodeLog
@@ -29,7 +29,7 @@ _NAMED = 3
 
 def is_outputs(folder: Path) -> bool:
     """Whether a directory holds outputs, and no campaign."""
-    return folder.is_dir() and not any((folder / name).exists() for name in ("nodes.tsv", "nodes", derived.FLEET))
+    return folder.is_dir() and not is_campaign(folder)
 
 
 def has_output(lines: list[str]) -> bool:
@@ -45,6 +45,8 @@ def read_logs(path: Path, name: str = "", pattern: str = "") -> ValueTable:
     result, or if the only file is faulty. Among several files the node of a faulty one is not measured, with a note.
     """
     source = name or str(path)
+    if campaigns_in(path) and not any(file.is_file() for file in path.iterdir()):
+        raise not_a_campaign(path)
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     if not files:
         raise NodeprintError("has no files", where=source, advice="name the directory that has the outputs")

@@ -15,6 +15,7 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 
 from nodeprint import files, reading
+from nodeprint.campaign import directories
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge import verdict as verdict_types
 from nodeprint.judge.outcome import Certainty, Drain, Outcome
@@ -88,8 +89,8 @@ def _read(campaign: Path, decode: Callable[[bytes], Any]) -> Verdict:
         files.check(path)  # a pipe would be waited for without end
         plain = decode(reading.content(path, reading.VERDICT_BYTES, follows=True))
     except (FileNotFoundError, NotADirectoryError) as error:
-        if not campaign.is_dir():
-            raise NodeprintError("no campaign is there", where=campaign, advice="name a folder of results/") from error
+        if not directories.is_campaign(campaign):
+            raise directories.not_a_campaign(campaign) from error
         advice = f"call `make run` again (what was measured is kept), or `nodeprint judge {campaign}`"
         raise NodeprintError("no verdict yet", where=path, advice=advice) from error
     except (OSError, ValueError, msgspec.MsgspecError, RecursionError) as error:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from nodeprint import files, reading
-from nodeprint.campaign import followed
+from nodeprint.campaign import directories, followed
 from nodeprint.data.job import jobs
 from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError, printable
@@ -64,6 +64,8 @@ def read(campaign: Path) -> Manifest:
     """The manifest of a campaign. Raises NodeprintError where it has none that can be read."""
     manifest = _read(campaign)
     if manifest is None:
+        if not directories.is_campaign(campaign):
+            raise directories.not_a_campaign(campaign)
         advice = f"run `nodeprint judge {campaign}`, which writes one"
         raise NodeprintError("no manifest of a campaign can be read", where=campaign / NAME, advice=advice)
     return manifest

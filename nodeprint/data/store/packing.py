@@ -19,6 +19,7 @@ import numpy as np
 
 from nodeprint import files
 from nodeprint.campaign import derived, gathered, node_sheet
+from nodeprint.campaign.directories import not_a_campaign
 from nodeprint.campaign.gathered import NodeState
 from nodeprint.data.job import job_points
 from nodeprint.data.job.jobs import JobMeasurement
@@ -46,7 +47,7 @@ def pack(campaign: Path) -> PackedFleet:
             raise NodeprintError("is missing, though there are nodes beside it", where=sheet, advice=advice)
         if (campaign / FOLDER / "index.json").exists():
             return read(campaign)
-        raise NodeprintError("no campaign is there", where=campaign, advice="name a folder that holds nodes.tsv")
+        raise not_a_campaign(campaign)
     made_of, place = _made_of(campaign), store.base(campaign)
     if not made_of:
         raise NodeprintError("lists no node", where=sheet, advice="write it with `nodeprint discover`")

@@ -95,7 +95,8 @@ def test_the_environments_own_ansible_needs_no_path(monkeypatch: pytest.MonkeyPa
         (tmp_path / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("sys.executable", str(tmp_path / "bin/python"))
-    assert [node.node for node in inventory.find(launched(tmp_path, tmp_path / "hosts.yml"))] == ["cn01.example.org", "cn02", "gpu01"]
+    nodes = inventory.find(launched(tmp_path, tmp_path / "hosts.yml"))
+    assert [node.node for node in nodes] == ["cn01.example.org", "cn02", "gpu01"]
     found = {fact.name: fact for fact in doctor.facts()}
     assert (found["ansible-playbook"].answer, found["ansible-playbook"].detail) == ("yes", "ansible [core 2.19.1]")
 

@@ -151,7 +151,7 @@ def test_what_was_not_measured_is_counted_as_what_it_is(campaign: Callable[..., 
 
 
 def test_no_campaign_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(NodeprintError, match="cannot be read"):
+    with pytest.raises(NodeprintError, match="not a campaign directory; specify one"):
         node_status.read(tmp_path)
 
 

@@ -118,8 +118,8 @@ COMMANDS = [
             "judge . --fail-on foo",
             "--fail-on: 'foo' is no kind of outcome; choose from found, not-same, ",
         ),
-        ("show nowhere", "nowhere: no campaign is there; name a folder of results/"),
-        ("status nowhere", "nowhere: no campaign is there; name a folder of results/"),
+        ("show nowhere", "nowhere: not a campaign directory; specify one, for example results/main"),
+        ("status nowhere", "nowhere: not a campaign directory; specify one, for example results/main"),
         ("discover", "config/config.yaml: --config: there is no configuration; call it in"),
     ],
 )
@@ -339,8 +339,8 @@ WITHOUT_EFFECT = {
     "judge table.csv --tolerance triad=3 --tolerance triad=4": "--tolerance: is given twice of triad; leave one out",
     "judge table.csv --better lower --better higher": "--better: is given twice of all metrics; leave one out",
     "report GOOD --figures --style table.csv": "table.csv, line 1: missing colon; see matplotlib's style sheets",
-    "report table.csv": "table.csv: no campaign is there; name a folder of results/",
-    "status table.csv": "table.csv: no campaign is there; name a folder of results/",
+    "report table.csv": "table.csv: not a campaign directory; specify one, for example results/main",
+    "status table.csv": "table.csv: not a campaign directory; specify one, for example results/main",
     "judge GOOD --json --reference published": "--reference: it is said in sentences, and --json has none; leave",
     "judge GOOD --node b": "GOOD: no node b in this campaign; its nodes are a",
     "judge GOOD --notify=": "an argument is empty (--notify=); leave it out, or set the variable of the shell",
@@ -371,6 +371,33 @@ def test_an_option_without_effect_is_refused_with_what_to_do(
     said = capsys.readouterr()
     assert not said.out and said.err.count("\n") == 1
     assert WITHOUT_EFFECT[command].replace("GOOD", str(good)) in said.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "show IN",
+        "judge IN",
+        "status IN",
+        "report IN",
+        "drift IN",
+        "export IN",
+        "verify IN",
+        "check IN a",
+        "protocol IN",
+    ],
+)
+def test_a_directory_of_campaigns_lists_them(
+    command: str, good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("cn-2", "main"):
+        shutil.copytree(good, tmp_path / "results" / name)
+    assert call(*command.replace("IN", "results").split()) == 2
+    assert capsys.readouterr().err == (
+        "nodeprint: results: not a campaign, but a directory of campaigns (cn-2, main); "
+        "specify one, for example results/cn-2\n"
+    )
 
 
 #: What is given to each option: nothing, negative, beyond any integer, no number, markup, too long.

@@ -197,7 +197,7 @@ def test_bad_input_ends_with_one_sentence(weeks: Path, tmp_path: Path) -> None:
     week = tmp_path / "week"
     week.mkdir()
     (week / "verdict.json").write_bytes((weeks / "week00/verdict.json").read_bytes())
-    with pytest.raises(NodeprintError, match="no campaign is there"):
+    with pytest.raises(NodeprintError, match="not a campaign directory"):
         changes.histories(selection.campaigns([week]))
 
 

@@ -148,7 +148,7 @@ def test_campaign_without_verdict_says_what_to_run(tmp_path: Path) -> None:
         fresh.deviations()
     with pytest.raises(NodeprintError, match="nodeprint judge"):
         fresh.plot.agreements()
-    with pytest.raises(NodeprintError, match="no campaign is there"):
+    with pytest.raises(NodeprintError, match="not a campaign directory"):
         nodeprint.open(tmp_path / "absent")
 
 
