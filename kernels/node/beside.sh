@@ -2,18 +2,22 @@
 # Slurm jobs beside ours: a partition may start others on the node whatever a job asks for (OverSubscribe=FORCE), and
 # Ansible may measure a node that Slurm has given away.
 
-# see_jobs: notes in $tmp/beside the numbers of Slurm jobs on this node that are not the one that this runs in, by their
-# control groups and their processes, as far as a user is shown these; at most every five seconds
+# see_jobs: notes in $tmp/beside the numbers of Slurm jobs on this node other than the own one, by their control groups
+# and processes, as far as a user can see these. Looks every five seconds at most, and prints one line for all of them.
 see_jobs() {
     now_s=$(uptime_s)
     if [ "${now_s%%.*}" -lt "${jobs_seen_s:-0}" ]; then return; fi
     jobs_seen_s=$((${now_s%%.*} + 5))
-    for number in $({ jobs_by_groups && jobs_by_processes; } | sort -un); do
-        if [ "$number" != "${SLURM_JOB_ID:-}" ] && ! grep -qx "$number" "$tmp/beside" 2>/dev/null; then
-            say "Slurm job $number runs on this node, too"
-            echo "$number" >>"$tmp/beside"
-        fi
-    done
+    touch "$tmp/beside" 2>/dev/null || return 0 # a full disk
+    others=$({ jobs_by_groups && jobs_by_processes; } | sort -un | grep -vx -e "${SLURM_JOB_ID:-none}" -f "$tmp/beside")
+    [ -n "$others" ] || return 0
+    [ -s "$tmp/beside" ] || say "other Slurm jobs run on this node: $(echo "$others" | shortened)"
+    echo "$others" >>"$tmp/beside"
+}
+
+# shortened: the lines of its input as a list of five at most, and the number of the others
+shortened() {
+    awk 'NR <= 5 { printf "%s%s", (NR > 1 ? ", " : ""), $0 } END { if (NR > 5) printf " and %d more", NR - 5 }'
 }
 
 # jobs_by_groups: of control groups of versions 1 and 2 those with processes; several slurmd on a host have their node's

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LEAST_SHARE = 0.05
 #: Processes that are named in a sentence.
 _NAMED = 3
+#: A sentence has the numbers of so many Slurm jobs.
+_JOBS = 5
 _PROC = Path("/proc")
 #: In a stat file after the name: parent, utime, stime, cutime, cstime, and the CPU (proc_pid_stat(5)).
 _FIELDS = (1, 11, 12, 13, 14, 36)
@@ -73,7 +75,8 @@ class OtherLoad(msgspec.Struct, frozen=True):
         if self.ended >= LEAST_SHARE:
             named.append(say("other_load", "ended", share=f"{self.ended * 100:.0f} % of a CPU"))
         if self.jobs:
-            jobs = f"Slurm job{'s' if len(self.jobs) > 1 else ''} {printable(', '.join(self.jobs))}"
+            jobs = f"Slurm job{'s' if len(self.jobs) > 1 else ''} {printable(', '.join(self.jobs[:_JOBS]))}"
+            jobs += f" and {len(self.jobs) - _JOBS} more" if len(self.jobs) > _JOBS else ""
             named.append(say("other_load", "jobs", jobs=jobs, verb=verb, others=f"{self.others:.1f}"))
         return ", ".join(named)
 

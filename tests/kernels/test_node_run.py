@@ -715,8 +715,7 @@ def test_a_job_beside_ours_is_seen_and_said_with_what_it_took(campaign: Campaign
         )
         busy.kill()
     assert code == 0 and campaign.status()["outcome"] == "complete", said
-    for number in ("77", "78"):
-        assert f"Slurm job {number} runs on this node, too" in said
+    assert said.count("other Slurm jobs run on this node: 77, 78\n") == said.count("Slurm job") == 1
     load = other_load.kept(campaign.job.parent)
     assert load is not None and load.is_busy and load.jobs == ("77", "78"), "79 has ended, 80 is another node's"
     assert re.fullmatch(
@@ -726,7 +725,7 @@ def test_a_job_beside_ours_is_seen_and_said_with_what_it_took(campaign: Campaign
 
 def test_where_no_job_is_beside_ours_nothing_is_said(campaign: Campaign, tmp_path: Path) -> None:
     code, said = campaign.run(NODEPRINT_SYSFS=f"{tmp_path}/none", NODEPRINT_PROCFS=proc_of(tmp_path / "proc"))
-    assert code == 0 and "runs on this node" not in said
+    assert code == 0 and "Slurm jobs run on this node" not in said
     assert not (campaign.job / "other_load.json").exists()
 
 

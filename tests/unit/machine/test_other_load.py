@@ -162,3 +162,8 @@ def test_the_last_lines_and_page_one_say_it_and_mark_the_figures(tmp_path: Path)
     expected = "other programs were at work while vm was measured: stress (pid 4711) took 98 % of CPU 1"
     assert f"* {expected}; `make run NODES=vm`" in printed.campaign(tmp_path)
     assert expected in other_programs.sentence(tmp_path, "vm")
+
+
+def test_many_slurm_jobs_are_counted() -> None:
+    load = other_load.OtherLoad(1.0, (), jobs=tuple(map(str, range(60))), others=2.0)
+    assert load.text("took").startswith("Slurm jobs 0, 1, 2, 3, 4 and 55 more ran on the node, ")
