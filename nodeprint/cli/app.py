@@ -1,4 +1,4 @@
-"""The command line as a whole: its groups of commands, its options, and how errors end it."""
+"""The command line as a whole: groups of commands, options, and exit statuses of errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GROUPS = {
     "Data": ("topology", "structure", "import", "simulate", "demo", "sources"),
 }
 RESEARCH = "Research"
-#: What to call instead of a command that has another name now.
+#: The new names of renamed commands.
 RENAMED = {"since": "`nodeprint diff A B` for two campaigns, or `nodeprint history` for many"}
 _END = (
     "`nodeprint COMMAND --help` explains a command, with an example.",
@@ -33,10 +33,10 @@ _END = (
 
 
 class Grouped(TyperGroup):
-    """Commands in the help by their groups; one that is interrupted says so in a line."""
+    """Groups of commands in the help. An interrupted command prints one line."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Call a command, as click does."""
+        """Call a command, as click does, with status 130 after an interrupt."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -85,7 +85,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line; bad input ends with one sentence and 2."""
+    """Run the command line. Wrong input prints one sentence and exits with status 2."""
     processes.end_by_signal()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal of another encoding gets ? for letters that it lacks

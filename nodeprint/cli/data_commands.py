@@ -1,4 +1,4 @@
-"""Commands for data of other origin, and for the sources."""
+"""Commands for imported and simulated data, and for the sources."""
 
 from __future__ import annotations
 
@@ -28,19 +28,28 @@ PRESETS = (
     epilog="Example: nodeprint import *.csv --out results/published --part 'EPYC 7742' --sockets 2",
 )
 def import_(
-    files: Annotated[list[Path], typer.Argument(help="Matrices of other tools, one per node.")],
-    out: Annotated[Path, typer.Option(callback=output_directory, help="The folder of the new campaign.")],
+    files: Annotated[list[Path], typer.Argument(help="Matrices of other tools, one per node.", show_default=False)],
+    out: Annotated[Path, typer.Option(callback=output_directory, metavar="DIR", help="Directory of the new campaign.")],
     format: Format = None,
-    xml: Annotated[Path | None, typer.Option(help="Topology: an XML file of lstopo.")] = None,
-    part: Annotated[str, typer.Option(help="Topology: a processor's name, e.g. 'EPYC 7742'.")] = "",
-    sockets: Annotated[int | None, typer.Option(min=1, max=64, help="How many of the part; 1 without.")] = None,
+    xml: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Take the topology from an XML file of lstopo.")
+    ] = None,
+    part: Annotated[
+        str, typer.Option(metavar="NAME", help="Take the topology from a processor's name, such as 'EPYC 7742'.")
+    ] = "",
+    sockets: Annotated[
+        int | None, typer.Option(min=1, max=64, metavar="N", help="With --part: the number of sockets (default 1).")
+    ] = None,
     smt: Annotated[
-        bool | None, typer.Option(help="Whether the part's siblings are among the CPUs; they are without.")
+        bool | None,
+        typer.Option(
+            help="With --part: the matrix has both hardware threads of each core (default), or one thread of each."
+        ),
     ] = None,
 ) -> None:
-    """Make a campaign of matrices of other tools.
+    """Make a campaign from matrices of other tools.
 
-    It can be judged and reported like a measured one. A matrix that does not have the topology's layout is named.
+    `judge` and `report` read it like a measured campaign. A warning names each matrix that does not fit the topology.
     """
     from nodeprint.machine.topology import captured, presets
     from nodeprint.readers import campaign_writer, layout_misfit, matrix_file
@@ -66,35 +75,43 @@ def import_(
     epilog="Example: nodeprint simulate rome-2x64 --nodes 8 --defect 'node003: core 37 +6%' --out results/sim",
 )
 def simulate(
-    topology: Annotated[str, typer.Argument(help=f"A preset ({', '.join(PRESETS)}) or a captured root or survey.")],
-    out: Annotated[Path, typer.Option(callback=output_directory, help="The folder of the new campaign.")],
-    nodes: Annotated[int, typer.Option(min=1, max=100_000, help="Nodes of the fleet.")] = 8,
-    jobs: Annotated[int, typer.Option(min=1, max=1000, help="Jobs per node.")] = 1,
-    runs: Annotated[int, typer.Option(min=1, max=1000, help="Runs per job; of coherence-cas three times as many.")] = 2,
-    passes: Annotated[int, typer.Option(min=1, max=1000, help="Passes per run.")] = 3,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same bytes.")] = 1,
+    topology: Annotated[
+        str, typer.Argument(help=f"A preset ({', '.join(PRESETS)}), a captured root or a survey.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(callback=output_directory, metavar="DIR", help="Directory of the new campaign.")],
+    nodes: Annotated[int, typer.Option(min=1, max=100_000, metavar="N", help="Number of nodes.")] = 8,
+    jobs: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Number of jobs per node.")] = 1,
+    runs: Annotated[
+        int,
+        typer.Option(min=1, max=1000, metavar="N", help="Number of runs per job; coherence-cas has three times it."),
+    ] = 2,
+    passes: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Number of passes per run.")] = 3,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed. The same seed writes the same bytes.")] = 1,
     noise: Annotated[
-        float, typer.Option(min=0, max=20, help="Factor on the usual standard deviations of chips, runs and lines.")
+        float,
+        typer.Option(min=0, max=20, metavar="X", help="Multiply the standard deviations of chips, runs and lines."),
     ] = 1,
-    linktest: Annotated[
-        bool, typer.Option("--linktest", help="LinkTest's messages between cores beside the other measurements.")
-    ] = False,
+    linktest: Annotated[bool, typer.Option("--linktest", help="Add LinkTest's messages between cores.")] = False,
     modes: Annotated[
         str,
         typer.Option(
-            help="Where lines live: quadrants, by default of parts that have them, none, or an I/O die by its geometry "
-            "and number of sites, such as mesh4, mesh6, ring6 or crossbar4."
+            metavar="NAME",
+            help="Home of cache lines: quadrants (if the processor has them), none, or the sites of an I/O die. Sites "
+            "are, for example, mesh4, mesh6, ring6 or crossbar4.",
         ),
     ] = "quadrants",
-    detail: Annotated[bool, typer.Option("--detail", help="The value of each line in the records of pairs.")] = False,
+    detail: Annotated[bool, typer.Option("--detail", help="Record the value of each cache line.")] = False,
     defect: Annotated[
         list[str] | None,
-        typer.Option(help="A planted defect, e.g. 'node017: core 37 +6%'; an unknown one lists all kinds."),
+        typer.Option(
+            metavar="TEXT",
+            help="Inject a defect, such as 'node017: core 37 +6%'. Repeatable. An unknown defect lists all kinds.",
+        ),
     ] = None,
 ) -> None:
     """Write a simulated fleet, with injected defects.
 
-    It has the kernels' own formats and is marked as simulated in every file and on every page.
+    It has the formats of the kernels. Every file and every page says that it is simulated.
     """
     from nodeprint import simulate as simulator
     from nodeprint.machine.topology import captured, presets
@@ -126,13 +143,15 @@ def simulate(
 def demo(
     out: Annotated[
         Path,
-        typer.Option(callback=output_directory, help="The campaign's folder; that of an earlier demo is replaced."),
+        typer.Option(
+            callback=output_directory, metavar="DIR", help="Directory of the campaign. It replaces an earlier demo."
+        ),
     ] = Path("results/demo"),
 ) -> None:
     """Find a slow core in a simulated fleet.
 
-    Simulates eight nodes of 2x64 cores, one of which has a slow core, judges them and writes the report, in less than a
-    minute. Nothing is measured; every line and page says that it is simulated.
+    Simulates eight nodes of 2x64 cores, one with a slow core. Judges them and writes the report, in less than a minute.
+    Nothing is measured.
     """
     from nodeprint.report import documents
     from nodeprint.report.pages import brief
@@ -147,11 +166,13 @@ def demo(
 
 @app.command(epilog="Example: nodeprint sources --to nodeprint && cd nodeprint && make -C kernels")
 def sources(
-    to: Annotated[Path | None, typer.Option(callback=output_directory, help="Copy them into this new folder.")] = None,
+    to: Annotated[
+        Path | None, typer.Option(callback=output_directory, metavar="DIR", help="Copy them to this new directory.")
+    ] = None,
 ) -> None:
     """Print or copy the kernels, workflow and configuration.
 
-    Prints the folder of the kernels' sources, workflow, profiles and configuration, or copies them to work with.
+    Prints the directory of their sources. Copy them to edit the configuration or to build the kernels.
     """
     from nodeprint.settings import sources as rooms
 

@@ -1,4 +1,4 @@
-"""The command that measures this machine alone."""
+"""The command that measures this machine."""
 
 from __future__ import annotations
 
@@ -16,27 +16,38 @@ from nodeprint.settings.texts import say
 def here(
     csv: Annotated[
         Path | None,
-        typer.Option(callback=output_file, help="Write the pairs' medians as a table: cpu_a, cpu_b, latency_ns."),
+        typer.Option(
+            callback=output_file,
+            metavar="FILE",
+            help="Write the median of each pair as a table: cpu_a, cpu_b, latency_ns.",
+        ),
     ] = None,
-    pdf: Annotated[Path | None, typer.Option(callback=output_file, help="Write the matrix as PDF.")] = None,
-    svg: Annotated[Path | None, typer.Option(callback=output_file, help="Write the matrix as SVG.")] = None,
+    pdf: Annotated[
+        Path | None, typer.Option(callback=output_file, metavar="FILE", help="Write the matrix as PDF.")
+    ] = None,
+    svg: Annotated[
+        Path | None, typer.Option(callback=output_file, metavar="FILE", help="Write the matrix as SVG.")
+    ] = None,
     fail_on: Annotated[
         str | None,
         typer.Option(
-            help="End with 3 for such an outcome: not-measured, invalid or not-same; several by commas.",
+            metavar="KIND,...",
+            help="Exit with status 3 for these outcomes: not-measured, invalid or not-same.",
             show_default=False,
         ),
     ] = None,
     reference: Annotated[
-        Path | None, typer.Option(help="A file of `baseline export`: also how the figures are beside that fleet's.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Compare the results with those of a fleet (`nodeprint baseline export`)."),
     ] = None,
     json: Json = False,
 ) -> None:
     """Measure this machine, in half a minute.
 
-    Core to core, memory latency, bandwidth and clock; prints the matrix, medians, labels, what disturbs the measurement
-    and how published machines of the same processor are. Two minutes on 256 CPUs. What is interrupted is continued by
-    the next call.
+    Measures core-to-core latency, memory latency, bandwidth and clock. Takes two minutes on 256 CPUs.
+
+    Prints the matrix, medians, labels, background load, and the values of published machines with the same processor.
+    If you interrupt it, the next call resumes.
     """
     from rich.console import Console
 

@@ -1,4 +1,4 @@
-"""Commands over several campaigns."""
+"""Commands that compare campaigns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Campaigns = Annotated[
     list[Path] | None,
     typer.Argument(
-        help="Judged campaigns, or directories of them, such as a baseline; without any `results`.", show_default=False
+        help="Judged campaigns, or directories of them, such as a baseline (default: results).", show_default=False
     ),
 ]
 
@@ -30,22 +30,24 @@ Campaigns = Annotated[
 @app.command(epilog="Example: nodeprint diff results/before results/after")
 def diff(
     before: Annotated[
-        Path, typer.Argument(help="A judged campaign, or a directory of them, as a baseline.", show_default=False)
+        Path,
+        typer.Argument(help="A judged campaign, or a directory of campaigns, such as a baseline.", show_default=False),
     ],
-    after: Annotated[Path, typer.Argument(help="The campaign to compare with it.", show_default=False)],
+    after: Annotated[Path, typer.Argument(help="The judged campaign to compare with it.", show_default=False)],
     figures: Annotated[
         Path | None,
         typer.Option(
             callback=output_directory,
-            help="Draw the matrices of both beside each other on one scale, into this directory (SVG, PDF, CSV); of"
-            " campaigns without a common node, such as two parts, the first node of each.",
+            metavar="DIR",
+            help="Draw the matrices of both side by side on one scale, as SVG, PDF and CSV. If no node is in both"
+            " campaigns, draw the first node of each.",
         ),
     ] = None,
     json: Json = False,
 ) -> None:
     """Compare the nodes of two campaigns.
 
-    Prints each component that changed by more than its tolerance, by node, and the changes of the node's configuration.
+    Prints, by node, each component that changed by more than its tolerance, and the changed settings.
     """
     compared = _changes([before, after])
     drawn: list[Path] = []
@@ -65,15 +67,16 @@ def history(
         Path | None,
         typer.Option(
             callback=output_file,
-            help="Also write a page with the course of each node: a name that ends in .html or .pdf.",
+            metavar="FILE",
+            help="Also write a page with a curve for each node. The name ends in .html or .pdf.",
         ),
     ] = None,
     json: Json = False,
 ) -> None:
     """Print which components changed, and when.
 
-    Reads the jobs of a campaign, or campaigns of a year: the level of every component of every node, when it changed by
-    more than its tolerance, and the changes of the node's configuration at that time.
+    Reads the jobs of one campaign, or the campaigns of a year. Prints when a component changed by more than its
+    tolerance, and the settings of the node that changed at that time.
     """
     compared = _changes(campaigns or [Path("results")])
     if page is not None:
@@ -87,8 +90,7 @@ def history(
 
 @dataclass(frozen=True)
 class _Changes:
-    """What changed over campaigns: their names, histories of nodes, and arguments of the first and the last that
-    differ."""
+    """Changes over campaigns: names, histories of nodes, and arguments that differ between the first and the last."""
 
     names: Sequence[str]
     simulated: bool
@@ -134,17 +136,19 @@ def _print_changes(compared: _Changes, *, json: bool) -> None:
 
 @app.command(epilog="Example: make run NODES=$(nodeprint next --hours 2)")
 def next(
-    hours: Annotated[float, typer.Option(min=0, help="Node hours to spend: ten nodes of 12 minutes are two.")],
-    config: Annotated[Path, typer.Option(help="The configuration, whose campaign is measured.")] = Path(
+    hours: Annotated[
+        float, typer.Option(min=0, metavar="H", help="Node hours to spend: ten nodes of 12 minutes take two.")
+    ],
+    config: Annotated[Path, typer.Option(metavar="FILE", help="Configuration of the campaign.")] = Path(
         "config/config.yaml"
     ),
     json: Json = False,
 ) -> None:
-    """Print which nodes to measure in the time there is.
+    """Select the nodes to measure in the time you have.
 
-    A node list for `make run NODES=...`: nodes never measured, of another configuration than before, suspicious, then
-    those measured longest ago, and two that are the same beside them. With Slurm only idle nodes. The reasons are on
-    stderr.
+    Prints a node list for `make run NODES=...`. Nodes that were never measured come first. Nodes with a new
+    configuration, suspicious nodes and those measured longest ago follow. Two nodes that match their peers are added as
+    control nodes. With Slurm, only idle nodes are selected. Standard error has the reasons.
     """
     from nodeprint.campaign import node_lists, node_sheet, plans, slurm
     from nodeprint.history import change_sentences, changes, next_nodes, selection

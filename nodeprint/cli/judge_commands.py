@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from nodeprint.summary.fleet_reference import FleetReference
 
 _Accepted = Annotated[
-    Path | None, typer.Option(help="A file as config/acceptance.yaml; without it the campaign's own copy, if any.")
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Tolerances and hard fields, as in config/acceptance.yaml (default: the campaign's copy)."
+    ),
 ]
 baselines = typer.Typer(
     no_args_is_help=True,
@@ -50,8 +53,8 @@ def judge(
 ) -> None:
     """Compare the nodes of a campaign or of a table.
 
-    Uses the records that are there; writes verdict.json, the table of deviations (netCDF), JUnit, Prometheus text and
-    drain.sh. Of a table they are written with --to, which is a campaign to all other commands.
+    Writes the verdict into the campaign: verdict.json, deviations.nc, JUnit, Prometheus text and drain.sh. For a table,
+    --to writes a campaign that all other commands read. Without --to nothing is written.
     """
     from nodeprint import files
     from nodeprint.judge import outcome
@@ -96,8 +99,10 @@ def judge(
 
 
 def _print_reference(fleet: FleetReference | None, reference: str, campaign: Path, verdict: Verdict) -> None:
-    """Print how nodes compare with a fleet's, or with the reference of an add-on: nodes without peers, and with a fleet
-    also nodes that are too few for a majority."""
+    """Print how nodes without peers compare with a fleet, or with the reference of an add-on.
+
+    A fleet is also compared with nodes that are too few for a majority.
+    """
     from nodeprint.report import beside_fleet
     from nodeprint.summary import fleet_reference, measured_node
     from nodeprint.summary.references import references
@@ -133,20 +138,21 @@ def _judge_one(campaign: Path, name: str, kinds: tuple[Kind, ...], *, json: bool
         raise typer.Exit(3)
 
 
-@app.command(epilog="Example: nodeprint check results/main cn017 1; on cn017, as it measures this machine")
+@app.command(epilog="Example, called on cn017: nodeprint check results/main cn017 1")
 def check(
     campaign: Campaign,
-    node: Annotated[str, typer.Argument(help="The node that the finding is of.", show_default=False)],
+    node: Annotated[str, typer.Argument(help="The node of the finding.", show_default=False)],
     finding: Annotated[
         str,
-        typer.Argument(help="Its number on the node's page, or its kind (core-slow); without it all are checked."),
+        typer.Argument(help="Its number in the node report, or its kind, such as core-slow (default: all findings)."),
     ] = "",
 ) -> None:
     """Measure a finding again on this machine.
 
-    Three runs of the finding's own measurement, compared with the finding's own expected value. Ends with PASS and 0,
-    with FAIL and 1 where it is still there, or with INCONCLUSIVE and 3: other programs disturbed it, or the runs
-    disagree. sh NODE-check.sh in the report's folder is the same without Python.
+    Repeats the measurement of the finding three times and compares it with the expected value. Prints PASS (status 0),
+    FAIL (status 1: the finding is still there), or INCONCLUSIVE (status 3: background load, or the runs disagree).
+
+    Without Python, call `sh NODE-check.sh` in the directory of the report.
     """
     from nodeprint.report import run_check
 
@@ -156,14 +162,19 @@ def check(
 @app.command(epilog="Example: nodeprint drift results/main")
 def drift(
     campaign: Annotated[
-        Path, typer.Argument(help="A campaign, measured or only surveyed, or a folder of Ansible's `setup` facts.")
+        Path,
+        typer.Argument(
+            help="A campaign, measured or only surveyed, or a directory of facts from Ansible's `setup` module.",
+            show_default=False,
+        ),
     ],
     acceptance: _Accepted = None,
     json: Json = False,
 ) -> None:
     """Print settings in which nodes differ from the majority.
 
-    By node, the fields of the fingerprint, and more that no verdict looks at: memory modules by slot, firmware, links.
+    Compares firmware, operating system and settings of each node with those of most nodes. No measurement is needed. A
+    hard field means another configuration, which is judged separately. A soft field is a warning.
     """
     from nodeprint.data.store import packing, surveyed_nodes
     from nodeprint.judge import acceptance as rules
@@ -195,12 +206,17 @@ def drift(
 
 @baselines.command(epilog="Example: nodeprint baseline save results/first results/rebooted --to baselines/cluster")
 def save(
-    campaigns: Annotated[list[Path], typer.Argument(help="Judged campaigns, or folders of such.", show_default=False)],
+    campaigns: Annotated[
+        list[Path], typer.Argument(help="Judged campaigns, or directories of them.", show_default=False)
+    ],
     to: Annotated[
-        Path, typer.Option(callback=output_directory, help="The baseline's folder; made where it is not there.")
+        Path, typer.Option(callback=output_directory, metavar="DIR", help="Directory of the baseline, new or existing.")
     ],
 ) -> None:
-    """Add campaigns to a baseline, which then has at least three runs over two boots of a node."""
+    """Add campaigns to a baseline.
+
+    A baseline needs three runs over two boots of a node.
+    """
     from nodeprint.campaign import node_lists
     from nodeprint.judge import baseline, baseline_folder
 
@@ -220,13 +236,13 @@ def save(
 
 @baselines.command(epilog="Example: nodeprint baseline export results/main --to epyc-9654.json")
 def export(
-    campaign: Annotated[Path, typer.Argument(help="A judged campaign, or table.", show_default=False)],
-    to: Annotated[Path, typer.Option(callback=output_file, help="The file, of a few kilobytes.")],
+    campaign: Annotated[Path, typer.Argument(help="A judged campaign.", show_default=False)],
+    to: Annotated[Path, typer.Option(callback=output_file, metavar="FILE", help="File to write, a few kilobytes.")],
 ) -> None:
-    """Write what a fleet's nodes are like as a file for others, without names: medians and spreads over its nodes.
+    """Write medians and spreads of a fleet as a file to share, without names.
 
-    Of nodes in which nothing was found, five or more of one processor. `nodeprint judge --reference FILE` and
-    `nodeprint here --reference FILE` compare a single node with it.
+    It needs five nodes of one processor without findings. `nodeprint judge --reference FILE` and `nodeprint here
+    --reference FILE` compare a single node with it.
     """
     from nodeprint.judge import acceptance
     from nodeprint.report import verdict_files as written

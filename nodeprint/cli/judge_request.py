@@ -1,4 +1,4 @@
-"""What `nodeprint judge` is asked: its options, what of them goes together, and the verdict that is made by them."""
+"""Requests to `nodeprint judge`: options, their allowed combinations, and the verdict."""
 
 from __future__ import annotations
 
@@ -18,80 +18,101 @@ if TYPE_CHECKING:
 Source = Annotated[
     Path,
     typer.Argument(
-        help="A campaign's folder, a table of figures that other programs measured (CSV, TSV, Parquet or JSON"
-        " lines with node, metric and value, or a column a metric; - for what comes in), or outputs of STREAM, HPL,"
-        " HPCG, OSU, IMB, MLC, likwid-bench, sysbench, nvbandwidth, DCGM, ReFrame, SuperBench, Google Benchmark or"
-        " hyperfine, a file or a folder of files.",
+        metavar="SOURCE",
+        help="A campaign, such as results/main. Or a table (CSV, TSV, Parquet, JSON lines; - reads a pipe) with"
+        " columns node, metric and value, or a column for each metric. Or a file or a directory of outputs of STREAM,"
+        " HPL, HPCG, OSU, IMB, MLC, likwid-bench, sysbench, nvbandwidth, DCGM, ReFrame, SuperBench, Google Benchmark"
+        " or hyperfine.",
         show_default=False,
     ),
 ]
-Baseline = Annotated[Path | None, typer.Option(help="A saved baseline, or a campaign, to compare with.")]
+Baseline = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Compare with a saved baseline, or with a campaign.")
+]
 Acceptance = Annotated[
     Path | None,
     typer.Option(
-        help="Tolerances and limits, as in config/acceptance.yaml. The campaign keeps a copy, which later calls use."
+        metavar="FILE",
+        help="Tolerances and limits, as in config/acceptance.yaml. The campaign keeps a copy, which later calls use.",
     ),
 ]
 _FOUND = ", ".join(outcome for outcome in Outcome if outcome.entry.found)
 FailOn = Annotated[
     str | None,
     typer.Option(
-        help=f"Exit with status 3 if a node, the fleet or messages between nodes have such an outcome: found ({_FOUND},"
-        f" {FleetOutcome.NON_UNIFORM}, a slow link), not-same (anything but SAME, to accept nodes by a script),"
-        " configuration (DIFFERENT CONFIGURATION), not-measured, invalid or nothing; several separated by commas.",
+        metavar="KIND,...",
+        help="Exit with status 3 if a node, the fleet or a link between nodes has one of these outcomes."
+        f" Findings (found): {_FOUND}, {FleetOutcome.NON_UNIFORM}, a slow link. Anything but SAME, to accept nodes in a"
+        " script (not-same). DIFFERENT CONFIGURATION (configuration). Also not-measured, invalid, nothing.",
         show_default=False,
     ),
 ]
 Reference = Annotated[
     str | None,
     typer.Option(
-        help="Compare nodes without peers with a fleet: a file of `baseline export`. `published` (atlas add-on) has"
-        " published machines instead.",
+        metavar="FILE",
+        help="Compare nodes without peers with a fleet, from a file of `nodeprint baseline export`, or with published"
+        " machines (`published`, of the atlas add-on).",
         show_default=False,
     ),
 ]
 Recheck = Annotated[
-    Path | None, typer.Option(callback=output_file, help="Write the nodes to measure again as a second job.")
+    Path | None,
+    typer.Option(callback=output_file, metavar="FILE", help="Write a list of the nodes that need a second job."),
 ]
 Notify = Annotated[
     str,
     typer.Option(
-        help="A command, as `mail-verdict --to hpc`, that gets the verdict as JSON on its input, with your rights."
+        metavar="COMMAND",
+        help="Call a command, such as `mail-verdict --to hpc`, with the verdict as JSON on its standard input.",
     ),
 ]
 OneNode = Annotated[
     str | None,
-    typer.Option(help="Judge the campaign, print this node alone, and write nothing."),
+    typer.Option(metavar="NAME", help="Judge the campaign, but print only this node and write nothing."),
 ]
 To = Annotated[
     Path | None,
     typer.Option(
         callback=output_directory,
-        help="Of a table: the folder that all files are written into, as of a campaign; none without.",
+        metavar="DIR",
+        help="For a table: write it and its verdict as a campaign into this directory.",
     ),
 ]
 Tolerances = Annotated[
     list[str] | None,
-    typer.Option(help="Of a table: percent that a node may be from its peers, as 5 or triad=3; repeatable."),
+    typer.Option(
+        metavar="PERCENT", help="For a table: accepted difference from the peers, such as 5 or triad=3. Repeatable."
+    ),
 ]
 Better = Annotated[
     list[str] | None,
-    typer.Option(help="Of a table: higher or lower, where units do not say it, as latency=lower; repeatable."),
+    typer.Option(
+        metavar="DIRECTION",
+        help="For a table: the better direction, such as lower or latency=lower (default: lower for times)."
+        " A node that differs in the other direction is reported as worse. Repeatable.",
+    ),
 ]
 Fingerprint = Annotated[
     Path | None,
-    typer.Option(help="Of a table: a file with the configuration of each node; different ones are not compared."),
+    typer.Option(
+        metavar="FILE",
+        help="For a table: a file with the configuration of each node. Nodes are compared within a configuration.",
+    ),
 ]
 NodeName = Annotated[
     str,
-    typer.Option(help="Of outputs: where a file's path has the node's name, as 'stream-{node}-*.log'."),
+    typer.Option(
+        metavar="PATTERN", help="For outputs: the position of the node's name in a path, as in 'stream-{node}-*.log'."
+    ),
 ]
 
 
 @dataclass(frozen=True)
 class JudgeRequest:
-    """One call of `nodeprint judge`: the campaign or table `source`, one `node` of it alone, and what is done with the
-    verdict. Of a table: the folder `to` that it becomes a campaign in, and how its figures are read.
+    """A call of `nodeprint judge`: the campaign or table `source`, a single `node` of it, and the use of the verdict.
+
+    A table becomes a campaign in the directory `to`; the last options state how its values are read.
     """
 
     source: Path
@@ -110,7 +131,7 @@ class JudgeRequest:
 
     @property
     def of_campaign(self) -> bool:
-        """Whether the source is a campaign, and no table or outputs of other programs."""
+        """Whether the source is a campaign, not a table or outputs of other programs."""
         from nodeprint.readers import tool_logs
 
         return self.source.is_dir() and not tool_logs.is_outputs(self.source)
@@ -127,12 +148,12 @@ class JudgeRequest:
         }
 
     def check(self) -> None:
-        """Raise NodeprintError where an option is given that would have no effect."""
+        """Raise NodeprintError if an option would have no effect."""
         if self.of_campaign:
-            problem = f"it is for tables of figures, and {self.source} is a campaign"
+            problem = f"it is for tables, and {self.source} is a campaign"
             leave_out(self.of_table, problem, "leave it out")
         silent = {"--reference": self.json and self.reference}
-        leave_out(silent, "it is said in sentences, and --json has none", "leave one out")
+        leave_out(silent, "it prints sentences, and --json has none", "leave one out")
         if self.node is not None:
             to_write = {"--node": not self.of_campaign and self.source.exists()}
             leave_out(to_write, "it is for campaigns", f"write {self.source} as one first, with --to FOLDER")
@@ -149,7 +170,7 @@ class JudgeRequest:
             leave_out(unwritten, "compares campaigns", "write the table as one with --to FOLDER")
 
     def fleet_reference(self) -> FleetReference | None:
-        """The fleet that nodes are compared with, where --reference names its file."""
+        """Return the fleet of a file that --reference names; None for another reference."""
         from nodeprint.summary import fleet_reference
         from nodeprint.summary.references import references
 
@@ -158,13 +179,13 @@ class JudgeRequest:
         return fleet_reference.read(Path(self.reference))
 
     def verdict(self) -> Verdict:
-        """The verdict of all nodes; that of a campaign is written into its folder."""
+        """Return the verdict of all nodes; the verdict of a campaign is written into its directory."""
         if self.of_campaign:
             return judge_and_write(self.source, baseline=self.baseline, acceptance=self.acceptance)
         return self._of_table()
 
     def _of_table(self) -> Verdict:
-        """The verdict of a table; with --to it is written as a campaign's folder first and judged there."""
+        """Return the verdict of a table; with --to it is written as a campaign first and judged there."""
         from nodeprint.judge import of_table
         from nodeprint.readers import table_file
 

@@ -24,15 +24,18 @@ from nodeprint.cli.shared import (
 @app.command(epilog="Example: nodeprint topology --json")
 def topology(
     root: Annotated[
-        Path | None, typer.Option(help="A live or captured root, or an archive of one; without it, this machine's.")
+        Path | None,
+        typer.Option(metavar="PATH", help="A captured root directory, or an archive of one (default: this machine)."),
     ] = None,
-    xml: Annotated[Path | None, typer.Option(help="An XML file of lstopo instead.")] = None,
-    cpuid: Annotated[Path | None, typer.Option(help="A folder of CPUID dumps in hwloc's format instead.")] = None,
+    xml: Annotated[Path | None, typer.Option(metavar="FILE", help="Read an XML file of lstopo instead.")] = None,
+    cpuid: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Read CPUID dumps in hwloc's format instead.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Print where every CPU is.
+    """Print the position of every CPU in the machine.
 
-    Its socket, quadrant, CCD, CCX, NUMA node and core, and where each label comes from.
+    Prints socket, quadrant, CCD, CCX, NUMA node and core, and the source of each label.
     """
     from rich.console import Console
 
@@ -51,22 +54,30 @@ def topology(
 def structure(
     file: Annotated[
         Path,
-        typer.Argument(help="A matrix: a file of another tool, a record file, a node's folder; - reads a pipe."),
+        typer.Argument(
+            help="A latency matrix: a file of another tool, a record file, or a node's directory. - reads a pipe.",
+            show_default=False,
+        ),
     ],
     format: Format = None,
-    root: Annotated[Path | None, typer.Option(help="Compare it with the labels of this root or survey.")] = None,
-    xml: Annotated[Path | None, typer.Option(help="Or of this XML file of lstopo.")] = None,
-    cpuid: Annotated[Path | None, typer.Option(help="Or of this folder of CPUID dumps.")] = None,
+    root: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Compare the result with the labels of a root or survey.")
+    ] = None,
+    xml: Annotated[Path | None, typer.Option(metavar="FILE", help="Compare it with an XML file of lstopo.")] = None,
+    cpuid: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Compare it with CPUID dumps in hwloc's format.")
+    ] = None,
     pdf: Annotated[
         Path | None,
-        typer.Option(callback=output_file, help="Draw the matrix in the order of its groups into this PDF."),
+        typer.Option(callback=output_file, metavar="FILE", help="Draw the matrix, sorted by group, as PDF."),
     ] = None,
-    svg: Annotated[Path | None, typer.Option(callback=output_file, help="The same as SVG.")] = None,
+    svg: Annotated[Path | None, typer.Option(callback=output_file, metavar="FILE", help="Draw it as SVG.")] = None,
     json: Json = False,
 ) -> None:
     """Find CCXs, quadrants and sockets in a latency matrix.
 
-    The labels are not used; with a topology the result is compared with them. Irregularities are reported.
+    Uses the latencies only, not the labels, and reports irregularities. With a topology, compares the result with its
+    labels.
     """
     from nodeprint import structure as structures
     from nodeprint.readers import matrix_file

@@ -1,4 +1,4 @@
-"""Commands that measure, or say what is measured."""
+"""Commands that measure, or report the state of a measurement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONFIG = Path("config/config.yaml")
 
 
 def _read_whole(campaign: Path) -> Collection[str]:
-    """Nodes whose records a verdict has read, and none was damaged."""
+    """Return the nodes whose records a verdict has read without finding damage."""
     if not (campaign / derived.FLEET).is_dir():
         return ()
     from nodeprint.data.store import packing  # numpy, for those who have measured
@@ -31,9 +31,11 @@ def _read_whole(campaign: Path) -> Collection[str]:
 
 
 def check_call(settings: Config, config: Path, again: str, kernels: Path) -> Sequence[str]:
-    """Raise NodeprintError where what is asked for cannot be measured, as far as that is known without a lock on the
-    campaign: `settings` are those of the file `config`, `kernels` the folder of the built ones. Returns the nodes of
-    `again`."""
+    """Raise NodeprintError if a configuration cannot be measured, as far as that is known without the campaign's lock.
+
+    `settings` are those of the file `config`, and `kernels` is the directory of the built kernels. Returns the nodes of
+    `again`.
+    """
     from nodeprint.campaign import node_lists, plans, preparation
     from nodeprint.judge import acceptance
     from nodeprint.settings import config as configuration
@@ -49,19 +51,21 @@ def check_call(settings: Config, config: Path, again: str, kernels: Path) -> Seq
 
 @app.command(epilog="Example: nodeprint discover --config config/config.yaml")
 def discover(
-    config: Annotated[Path, typer.Option(help="The configuration.")] = _CONFIG,
-    again: Annotated[str, typer.Option(help="Nodes to measure again as a new job, as in cn[001-004],gpu7.")] = "",
+    config: Annotated[Path, typer.Option(metavar="FILE", help="Configuration.")] = _CONFIG,
+    again: Annotated[
+        str, typer.Option(metavar="NODES", help="Measure these nodes in a new job, as in cn[001-004],gpu7.")
+    ] = "",
     hashes: Annotated[
         Path,
         typer.Option(
-            help="hashes.tsv of the built kernels. A job that was begun with other kernels is not continued; its node "
-            "gets a new one."
+            metavar="FILE",
+            help="hashes.tsv of the built kernels. A job that began with other kernels is replaced by a new one.",
         ),
     ] = Path("kernels/build/hashes.tsv"),
 ) -> None:
     """Check the configuration and list the nodes.
 
-    Writes the campaign's sample sheet (nodes.tsv) and prints the campaign's folder.
+    Writes the sample sheet of the campaign (nodes.tsv) and prints the directory of the campaign. Measures nothing.
     """
     from nodeprint.campaign import inventory, plans, preparation
     from nodeprint.campaign import node_sheet as sheet
@@ -70,7 +74,7 @@ def discover(
     from nodeprint.settings import config as configuration
 
     if config == _CONFIG and not config.exists():
-        advice = "call it in the folder that has config/ (`nodeprint sources --to FOLDER` makes one), or name a file"
+        advice = "call it in the directory that has config/ (`nodeprint sources --to DIR` makes one), or specify a file"
         raise NodeprintError("there is no configuration", where=config, key="--config", advice=advice)
     settings = configuration.load(config)
     names = check_call(settings, config, again, hashes.parent)
@@ -103,9 +107,9 @@ def discover(
 
 @app.command(epilog="Example: nodeprint doctor")
 def doctor(json: Json = False) -> None:
-    """Print what can be measured here and what is missing.
+    """Check that this machine can be measured.
 
-    Ends with 3 where this machine cannot be measured yet.
+    Lists the required parts, the missing ones with a remedy. Exits with status 3 if it cannot be measured yet.
     """
     from nodeprint.machine import doctor as examination
 
@@ -117,24 +121,31 @@ def doctor(json: Json = False) -> None:
 
 
 @app.command(
-    epilog="Example: nodeprint status results/main --watch; ssh login nodeprint status results/main --json",
+    epilog="Examples: nodeprint status results/main --watch; "
+    "nodeprint status results/main --node cn017 --fail-on not-same",
 )
 def status(
     campaign: Campaign,
-    watch: Annotated[bool, typer.Option("--watch", help="Show it again and again until nothing is at work.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Refresh until no node is running or queued.")] = False,
     json: Json = False,
-    node: Annotated[str, typer.Option("--node", help="This node alone: how it stands, and its outcome.")] = "",
+    node: Annotated[
+        str, typer.Option("--node", metavar="NAME", help="Show the state and the outcome of one node.")
+    ] = "",
     fail_on: Annotated[
-        str, typer.Option(help="With --node: end with 3 where its outcome is one of these, as of `nodeprint judge`.")
+        str,
+        typer.Option(
+            metavar="KIND,...",
+            help="With --node: exit with status 3 for these outcomes (see `nodeprint judge --help`).",
+        ),
     ] = "",
 ) -> None:
     """Show which nodes are measured, running or failed.
 
-    Which ones are measured, running, queued, failed or left out, and why.
-    Ends with 0 where all nodes that were to be measured are, 3 while nodes run or are queued, else with 1.
+    Prints the state of each node, the reason, and the time left. Exits with status 0 if all nodes are measured, 3 while
+    nodes are running or queued, and 1 otherwise.
 
-    A gate before a node is given back: `nodeprint status CAMPAIGN --node cn017 --fail-on not-same` ends with 0 where
-    the last verdict on it is SAME and its newest job is what was judged, else with 3.
+    To check a node before you return it to service, use `--node NAME --fail-on not-same`. The status is 0 only if the
+    last verdict on its newest job is SAME.
     """
     import time
 
@@ -171,7 +182,7 @@ def status(
 
 
 def _show_status(status: Status, warnings: Sequence[str] = ()) -> None:
-    """Print how the nodes of a campaign stand."""
+    """Print the state of the nodes of a campaign."""
     from nodeprint.report.pages.blocks import Table
 
     show(status.heading, *warnings, *([Table((), tuple(status.rows), "lll", 2)] if status.rows else []))
@@ -180,8 +191,10 @@ def _show_status(status: Status, warnings: Sequence[str] = ()) -> None:
 
 
 def _status_of(campaign: Path, name: str, fail_on: str) -> None:
-    """Print a node's standing and its outcome in the last verdict; 3 where that is among `fail_on`. A job that was not
-    judged yet is not measured."""
+    """Print the state of a node and its outcome in the last verdict. Exit with status 3 for an outcome of `fail_on`.
+
+    The outcome of a job without a verdict is NOT MEASURED.
+    """
     from nodeprint.campaign import gathered, node_lists, node_status
     from nodeprint.campaign import node_sheet as sheet
     from nodeprint.campaign import preparation as campaigns

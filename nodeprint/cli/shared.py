@@ -1,4 +1,4 @@
-"""What commands have in common: arguments, and how facts and results are printed."""
+"""Arguments and output that commands share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from nodeprint.machine.topology.model import Topology
     from nodeprint.report.pages.blocks import Block, Section
 
-Campaign = Annotated[Path, typer.Argument(help="A campaign's folder, e.g. results/main", show_default=False)]
+Campaign = Annotated[
+    Path, typer.Argument(metavar="CAMPAIGN", help="Directory of a campaign, such as results/main.", show_default=False)
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 #: The readers of matrices, which are not imported to print the help.
 FORMATS = (
@@ -39,15 +41,19 @@ FORMATS = (
     "core-to-core-latency",
 )
 Format = Annotated[
-    str | None, typer.Option(help=f"The format of a matrix, where it cannot be recognized: {', '.join(FORMATS)}.")
+    str | None,
+    typer.Option(metavar="NAME", help=f"Format of the matrix (default: recognized): {', '.join(FORMATS)}."),
 ]
 #: Columns of sentences in a file or pipe.
 _IN_A_PIPE = 100
 
 
 def output_file(ctx: typer.Context, path: Path | None) -> Path | None:
-    """Check the path of a file before the command starts (a callback of typer), and say at its end which directory was
-    created for it. Raises CannotWriteError for a new directory in `/`."""
+    """Check the path of a file before the command starts (a callback of typer).
+
+    At the end of the command, a message names a directory that was created. Raises CannotWriteError for a new directory
+    in `/`.
+    """
     if path is not None:
         files.check_directories(path.parent)
         if missing := [folder for folder in path.parents if not folder.exists()]:
@@ -56,7 +62,7 @@ def output_file(ctx: typer.Context, path: Path | None) -> Path | None:
 
 
 def output_directory(ctx: typer.Context, path: Path | None) -> Path | None:
-    """Check the path of a directory as `output_file` does."""
+    """Check the path of a directory, as `output_file` checks that of a file."""
     if path is not None:
         files.check_directories(path)
     return output_file(ctx, path)
@@ -68,13 +74,13 @@ def _say_created(folder: Path) -> None:
 
 
 def leave_out(options: Mapping[str, object], problem: str, advice: str) -> None:
-    """Raise NodeprintError where one of the options, by name, is given: it would have no effect."""
+    """Raise NodeprintError if one of the options, by name, is given: it would have no effect."""
     if given := [option for option, value in options.items() if value]:
         raise NodeprintError(problem, key=given[0], advice=advice)
 
 
 def read_labels(root: Path | None, xml: Path | None, cpuid: Path | None) -> Topology:
-    """The labels of a machine from --root, --xml or --cpuid, or of this machine; of two of them NodeprintError."""
+    """Return the labels of a machine from --root, --xml or --cpuid, or of this machine. Only one may be given."""
     from nodeprint.machine.topology import captured
     from nodeprint.machine.tree import open_tree
 
@@ -88,8 +94,10 @@ def read_labels(root: Path | None, xml: Path | None, cpuid: Path | None) -> Topo
 
 @contextmanager
 def input_files(*paths: Path) -> Iterator[list[Path]]:
-    """Files to read: of each path that is `-` or a pipe what comes out of it, as readers look at a file more than once.
-    What is wrong with it is said of the path: the copy is gone when its reader is told."""
+    """Yield files to read, with a copy for each path that is `-` or a pipe, as readers open a file more than once.
+
+    Errors name the path, not the copy.
+    """
     with tempfile.TemporaryDirectory(prefix="nodeprint-") as folder:
         kept: dict[Path, Path] = {}
         for number, path in enumerate(paths):
@@ -108,20 +116,22 @@ def input_files(*paths: Path) -> Iterator[list[Path]]:
 
 
 def print_json(facts: object) -> None:
-    """Facts (JSON types, structures, dataclasses) for programs, the same text for the same facts."""
+    """Print facts (JSON types, structures, dataclasses) as JSON; the same facts give the same text."""
     typer.echo(dumps(msgspec.to_builtins(facts), indent=1, sort_keys=True, allow_nan=False))
 
 
 def show(*blocks: Block | str) -> None:
-    """Print blocks and lines for a reader, as `show_sections`."""
+    """Print blocks and lines for a reader, as `show_sections` does."""
     from nodeprint.report.pages.blocks import Section, Text
 
     show_sections([Section("", tuple(Text(block) if isinstance(block, str) else block for block in blocks))])
 
 
 def show_sections(sections: Iterable[Section]) -> None:
-    """Print sections for a reader: lines are broken between words at COLUMNS or the terminal's width, 100 in a file or
-    pipe; outcomes are in color on a terminal."""
+    """Print sections for a reader, wrapped at COLUMNS or the width of the terminal, and at 100 in a file or pipe.
+
+    Outcomes are in color on a terminal.
+    """
     from nodeprint.report import terminal
 
     columns = terminal_columns()
@@ -129,12 +139,12 @@ def show_sections(sections: Iterable[Section]) -> None:
 
 
 def terminal_columns() -> int:
-    """How many columns lines for a reader have."""
+    """Return the number of columns of a line for a reader."""
     return shutil.get_terminal_size((_IN_A_PIPE, 24)).columns
 
 
 def say_origin(simulated: bool) -> None:
-    """The first line of output that is not from a measurement."""
+    """Print the first line of output that is not from a measurement."""
     if simulated:
         show("SIMULATED, not a measurement")
 

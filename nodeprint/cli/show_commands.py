@@ -1,4 +1,4 @@
-"""Commands that show what was measured and judged, to people and to other programs."""
+"""Commands that show measurements and verdicts to people and to other programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nodeprint.settings.texts import say
 
 @contextmanager
 def _advised(advice: str) -> Iterator[None]:
-    """What to do where the command cannot write into the campaign's folder."""
+    """Add advice to the error of a directory that cannot be written."""
     try:
         yield
     except CannotWriteError as error:
@@ -28,48 +28,52 @@ def _advised(advice: str) -> Iterator[None]:
 def report(
     campaign: Campaign,
     figures: Annotated[
-        bool, typer.Option("--figures", help="Also each figure of every node as SVG and PDF, its numbers as CSV.")
+        bool,
+        typer.Option("--figures", help="Also write each figure of every node as SVG and PDF, and its numbers as CSV."),
     ] = False,
     width: Annotated[
         float | None,
         typer.Option(
             max=1000,
-            help="How wide these files are, in mm, 40 or more; 0, and without it: a column (88) or a page (180).",
+            metavar="MM",
+            help="Width of these figures in mm, 40 or more. The default (0) is a column (88) or a page (180).",
         ),
     ] = None,
     style: Annotated[
-        Path | None, typer.Option(help="A matplotlib style (*.mplstyle) for them, on top of the report's.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Matplotlib style (*.mplstyle) for these figures, on top of the default."),
     ] = None,
     pseudonyms: Annotated[
         bool,
         typer.Option(
             "--pseudonyms",
-            help="For publication: nodes and racks are called N001 and R01, serial numbers are left out. Written into"
-            " the campaign's folder `published`, or --to; pseudonyms.tsv in the campaign's folder says which node is"
-            " which.",
+            help="For publication: replace nodes and racks by N001 and R01, and omit serial numbers. Writes to the"
+            " directory `published` of the campaign, or --to. pseudonyms.tsv in the campaign lists the real names.",
         ),
     ] = False,
     nodes: Annotated[
         str | None,
-        typer.Option(help="Only the PDFs of these nodes, whatever came of them, e.g. cn[001-004],gpu7."),
+        typer.Option(metavar="NODES", help="Write only the node reports of these nodes, as in cn[001-004],gpu7."),
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option(callback=output_directory, help="Another folder, as of a campaign that cannot be written."),
+        typer.Option(
+            callback=output_directory, metavar="DIR", help="Write to this directory (default: report in the campaign)."
+        ),
     ] = None,
 ) -> None:
     """Write the report of a judged campaign.
 
-    Writes cluster.pdf (six pages at most), cluster.html with all tables and figures, the tables as CSV, and a PDF per
-    node in which something was found; prints their paths. Where earlier campaigns lie beside it, the page of a node
-    shows it over time.
+    Writes cluster.pdf (six pages at most), cluster.html with all tables and figures, and the tables as CSV. Each node
+    with findings has its own PDF. Prints the paths. If earlier campaigns lie in the same directory, a node report shows
+    the node over time.
     """
     from nodeprint.campaign import node_lists
     from nodeprint.history import courses
     from nodeprint.report import documents
 
     if not figures:
-        leave_out({"--style": style, "--width": width is not None}, "is for files of figures", "add --figures")
+        leave_out({"--style": style, "--width": width is not None}, "is for figures as files", "add --figures")
     saved: Any = {
         "figures": figures,
         "figure_width": width or 0,
@@ -77,7 +81,7 @@ def report(
         "pseudonyms": pseudonyms,
         "over_time": None if pseudonyms else courses.beside(campaign),
     }
-    elsewhere = "make it writable, or name another folder with `--to`"
+    elsewhere = "make it writable, or specify another directory with `--to`"
     with nullcontext() if to or pseudonyms else _advised(elsewhere):
         if nodes is None:
             paths = documents.write(campaign, to, **saved)
@@ -89,12 +93,14 @@ def report(
 
 @app.command(epilog="Example: nodeprint verify results/main")
 def verify(
-    campaigns: Annotated[list[Path], typer.Argument(help="Judged campaigns.", show_default=False)],
+    campaigns: Annotated[
+        list[Path], typer.Argument(metavar="CAMPAIGN...", help="Judged campaigns.", show_default=False)
+    ],
     json: Json = False,
 ) -> None:
     """Check that judged campaigns are unchanged.
 
-    Prints each file that is missing, changed or new, and then exits with status 3.
+    Prints each file that is missing, changed or new since the verdict, and then exits with status 3.
     """
     from nodeprint.data.store import manifest
 
@@ -120,9 +126,9 @@ def verify(
 
 @app.command(epilog="Example: nodeprint show results/main")
 def show(campaign: Campaign) -> None:
-    """Print the result of a campaign and its PDF's path.
+    """Print the result of a campaign and the path of its PDF.
 
-    Ends with 1 if it has no measured node or no PDF.
+    Exits with status 1 if no node is measured or the PDF is missing.
     """
     from nodeprint.report.pages import brief
 
@@ -135,13 +141,13 @@ def show(campaign: Campaign) -> None:
 def protocol(
     campaigns: Annotated[list[Path], typer.Argument(help="Judged campaigns, the oldest first.", show_default=False)],
     to: Annotated[
-        Path, typer.Option(callback=output_directory, help="The folder that the protocol is written into.")
+        Path, typer.Option(callback=output_directory, metavar="DIR", help="Directory of the acceptance report.")
     ] = Path("protocol"),
 ) -> None:
     """Write the acceptance report of campaigns, to sign.
 
-    What is suggested by the list of nodes (accepted, with reservations, rejected), reservations with remedy and
-    deadline, tolerances and limits, racks and serial numbers, and MANIFEST.sha256 over all files.
+    It suggests a decision for each node (accepted, accepted with reservations, rejected). It lists open items with
+    remedy and deadline, tolerances and limits, racks and serial numbers. MANIFEST.sha256 has the hashes of all files.
     """
     from nodeprint.report import protocol as protocols
 
@@ -155,24 +161,29 @@ def export(
     to: Annotated[
         Path | None,
         typer.Option(
-            callback=output_file, help="A table as a file: a name that ends in .csv or .parquet.", show_default=False
+            callback=output_file,
+            metavar="FILE",
+            help="Write one table (see --table) to this file. The name ends in .csv or .parquet.",
+            show_default=False,
         ),
     ] = None,
-    hwloc: Annotated[bool, typer.Option("--hwloc", help="Write latencies and bandwidths in hwloc's XML.")] = False,
+    hwloc: Annotated[
+        bool, typer.Option("--hwloc", help="Write topology, latencies and bandwidths as XML of hwloc.")
+    ] = False,
     table: Annotated[
         str,
         typer.Option(
-            help="Which: the values of a measurement by its name, what else was recorded of them (details, such as "
-            "seconds of writers and readers), messages between nodes, medians by class (classes), or deviations; the "
-            "first measurement without.",
+            metavar="NAME",
+            help="The table of --to: a measurement by its name, such as coherence-cas (default: the first one). Or "
+            "details (other recorded values), messages (between nodes), classes (medians by class), or deviations.",
             show_default=False,
         ),
     ] = "",
 ) -> None:
-    """Write what was measured and judged for other programs.
+    """Write measurements and deviations for other programs.
 
-    Writes each measurement as netCDF into the campaign's folder export; with --to a table; with --hwloc the topology of
-    each node as hwloc.xml, with distances and memory attributes as lstopo and hwloc's functions read them.
+    Without options, writes each measurement as netCDF into the directory `export` of the campaign. With --to, writes
+    one table. With --hwloc, writes hwloc.xml for each node, with distances and memory attributes for lstopo and hwloc.
     """
     if hwloc:
         leave_out({"--to": to, "--table": table}, "a table is written without --hwloc", "call it twice")

@@ -22,15 +22,19 @@ commands = typer.Typer()
 def publish(
     where: Annotated[
         Path | None,
-        typer.Argument(help="A node's folder below nodes/; the last measurement of `nodeprint here` without it."),
+        typer.Argument(
+            help="A node's directory in nodes/ of a campaign (default: the last measurement of `nodeprint here`)."
+        ),
     ] = None,
-    to: Annotated[Path, typer.Option(callback=output_file, help="The card's file.")] = Path("card.json"),
-    sign: Annotated[Path | None, typer.Option(help="Sign it with this ssh key.")] = None,
+    to: Annotated[Path, typer.Option(callback=output_file, metavar="FILE", help="File of the card.")] = Path(
+        "card.json"
+    ),
+    sign: Annotated[Path | None, typer.Option(metavar="KEY", help="Sign it with this ssh key.")] = None,
 ) -> None:
-    """Write a node as one small file to send around.
+    """Write a node as one small file to share (a card).
 
-    It has the medians of all parts, the matrix to a tenth of a nanosecond, settings and versions, and a hash; no name
-    of a host, user or site.
+    It has the medians of all components, the matrix to 0.1 ns, settings, versions and a hash. It has no name of a host,
+    user or site.
     """
     from nodeprint.here import measure
     from nodeprint.summary import measured_node
@@ -49,9 +53,12 @@ def publish(
     epilog="Example: nodeprint verify-card card.json --signers allowed_signers",
 )
 def verify_card(
-    cards: Annotated[list[Path], typer.Argument(help="Files of `nodeprint publish`.", show_default=False)],
+    cards: Annotated[
+        list[Path], typer.Argument(metavar="CARD...", help="Files of `nodeprint publish`.", show_default=False)
+    ],
     signers: Annotated[
-        Path | None, typer.Option(help="Accept signatures of these alone: a file of allowed signers (ssh-keygen).")
+        Path | None,
+        typer.Option(metavar="FILE", help="Accept only the keys of this file of allowed signers (ssh-keygen(1))."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -93,19 +100,26 @@ def verify_card(
 
 
 def _called(card: Card) -> str:
-    """What a card is of: its processor, and that it was simulated."""
+    """Return the processor of a card, marked if it was simulated."""
     processor = card.processor.name or "unknown processor"
     return f"SIMULATED, {processor}" if card.origin.simulated else processor
 
 
 @commands.command(epilog="Example: nodeprint atlas cards --to site")
 def atlas(
-    folder: Annotated[Path, typer.Argument(help="Cards, and matrices of other tools named after their processors.")],
-    to: Annotated[Path, typer.Option(callback=output_directory, help="The folder of the site.")] = Path("atlas"),
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR", help="Cards, and matrices of other tools named after their processors.", show_default=False
+        ),
+    ],
+    to: Annotated[Path, typer.Option(callback=output_directory, metavar="DIR", help="Directory of the site.")] = Path(
+        "atlas"
+    ),
 ) -> None:
     """Make a static site of many machines.
 
-    One can search it by processor and see any two machines on one scale, their classes, structure and origin.
+    Readers search it by processor and compare any two machines on one scale.
     """
     from nodeprint_addons.atlas import atlas_site
 

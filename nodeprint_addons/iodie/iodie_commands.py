@@ -22,9 +22,11 @@ def iodie(
             show_default=False,
         ),
     ],
-    root: Annotated[Path | None, typer.Option(help="A captured root, for the labels of files.")] = None,
-    xml: Annotated[Path | None, typer.Option(help="XML of lstopo, for the labels of files.")] = None,
-    cpuid: Annotated[Path | None, typer.Option(help="CPUID dumps of hwloc, for the labels of files.")] = None,
+    root: Annotated[Path | None, typer.Option(metavar="PATH", help="Labels of files: a captured root.")] = None,
+    xml: Annotated[Path | None, typer.Option(metavar="FILE", help="Labels of files: an XML file of lstopo.")] = None,
+    cpuid: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Labels of files: CPUID dumps in hwloc's format.")
+    ] = None,
     pdf: Annotated[
         Path | None, typer.Option(callback=output_file, help="Write floor plans and tables as pages into this file.")
     ] = None,

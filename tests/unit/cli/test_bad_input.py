@@ -300,7 +300,7 @@ def test_what_is_wrong_with_a_configuration_is_said(tmp_path: Path, text: str, s
 @pytest.mark.parametrize(
     ("taken", "command", "advice"),
     [
-        ("report", "report", "make it writable, or name another folder with `--to`"),
+        ("report", "report", "make it writable, or specify another directory with `--to`"),
         (
             "pseudonyms.tsv/",
             "report --pseudonyms --to elsewhere",
@@ -333,7 +333,7 @@ def test_campaign_that_cannot_be_written_names_the_option(
 WITHOUT_EFFECT = {
     "judge table.csv --node n1": "--node: it is for campaigns; write table.csv as one first, with --to FOLDER",
     "judge table.csv --node-name x-{node}": "--node-name: it is for outputs, and a table has a column of nodes; leave",
-    "judge GOOD --tolerance 5": "--tolerance: it is for tables of figures, and GOOD is a campaign; leave it out",
+    "judge GOOD --tolerance 5": "--tolerance: it is for tables, and GOOD is a campaign; leave it out",
     "judge GOOD --reference nowhere": "nowhere: cannot be read (No such file or directory); check the name",
     "judge GOOD --fail-on found,nothing": "--fail-on: nothing counts no outcome, and others are named; leave it out",
     "judge table.csv --tolerance triad=3 --tolerance triad=4": "--tolerance: is given twice of triad; leave one out",
@@ -341,7 +341,7 @@ WITHOUT_EFFECT = {
     "report GOOD --figures --style table.csv": "table.csv, line 1: missing colon; see matplotlib's style sheets",
     "report table.csv": "table.csv: not a campaign directory; specify one, for example results/main",
     "status table.csv": "table.csv: not a campaign directory; specify one, for example results/main",
-    "judge GOOD --json --reference published": "--reference: it is said in sentences, and --json has none; leave",
+    "judge GOOD --json --reference published": "--reference: it prints sentences, and --json has none; leave",
     "judge GOOD --node b": "GOOD: no node b in this campaign; its nodes are a",
     "judge GOOD --notify=": "an argument is empty (--notify=); leave it out, or set the variable of the shell",
     "import matrix.csv --out": "an argument is empty; leave it out, or set the variable of the shell that it is from",
@@ -352,7 +352,7 @@ WITHOUT_EFFECT = {
     "export GOOD --table cells": "--table: it is written into a file; name one with --to FILE.csv",
     "export GOOD --hwloc --to x.csv": "--to: a table is written without --hwloc; call it twice",
     "status GOOD --json --watch": "--watch: it prints sentences; leave --json out",
-    "report GOOD --width 90": "--width: is for files of figures; add --figures",
+    "report GOOD --width 90": "--width: is for figures as files; add --figures",
     "topology --root / --xml x.xml": "--root: one source of labels is read, and there are several; leave it out",
     "iodie GOOD --xml x.xml": "--xml: it is for files, and GOOD has its labels; leave it out",
     "structure matrix.csv --pdf x.png": "x.png: --pdf: does not end in .pdf; name a file that ends in .pdf",
@@ -461,7 +461,7 @@ def test_no_line_of_a_style_is_left_out(
 
 def test_style_without_figures_is_refused(good: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("report", good, "--style", "nofile") == 2
-    assert capsys.readouterr().err == "nodeprint: --style: is for files of figures; add --figures\n"
+    assert capsys.readouterr().err == "nodeprint: --style: is for figures as files; add --figures\n"
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,6 @@ def test_the_demo_replaces_no_measurement(tmp_path: Path) -> None:
 
 def test_help_of_fail_on_names_every_outcome_that_is_found() -> None:
     words = " ".join(output("judge", "--help").split())
-    listed = words.partition("found (")[2].partition(")")[0].split(", ")
+    listed = words.partition("(found): ")[2].partition(".")[0].split(", ")
     found = {str(outcome) for outcome in Outcome if Kind.FOUND in outcome.entry.fails}
     assert found <= set(listed) and str(FleetOutcome.NON_UNIFORM) in listed
