@@ -146,7 +146,7 @@ class Call:
         if lines:
             self.say(lines)
         if self.config.launch == "here" and watched.unfinished():
-            self.look_around()
+            self.look_around(watched)
         profile = "slurm" if self.config.launch == "slurm" else "default"
         words = ["snakemake", "--nolock", "--configfile", str(self.config_file)]
         words += ["--workflow-profile", str(WORKFLOW.parent / "profiles" / profile)]
@@ -175,9 +175,10 @@ class Call:
         how = f"Snakemake was killed (signal {-code})" if code < 0 else "not everything could be done"
         return f"{how}; all that was written meanwhile is in {log.path}"
 
-    def look_around(self) -> None:
-        """Say what else is at work on this machine before it is measured, and watch it from now on."""
+    def look_around(self, watched: progress.CampaignProgress) -> None:
+        """Report the background load of this machine before it is measured, and watch it from now on."""
         load = other_load.now()
+        watched.expect_load(load.taken, len(os.sched_getaffinity(0)))
         if load.is_busy:
             change = texts()["change"]["time"]["more"]
             self.say(say("commands", "busy_machine", load=load.text("takes"), change=change))

@@ -21,6 +21,7 @@ from nodeprint.campaign.progress import (
     queue_rows,
     span,
     text_of,
+    time_left,
     watch,
 )
 from nodeprint.campaign.slurm import ENDED
@@ -70,12 +71,13 @@ class NodeStanding:
 
 @dataclass(frozen=True)
 class Status:
-    """How a campaign stands. `followed`: a call is at work on its Slurm jobs."""
+    """The state of a campaign. `followed`: a call follows its Slurm jobs. `time_left` is `left_s` in words."""
 
     campaign: str
     nodes: Sequence[NodeStanding]
     followed: bool
     left_s: float | None
+    time_left: str = ""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -120,7 +122,7 @@ class Status:
     @property
     def heading(self) -> str:
         """How many nodes stand how, and the time left."""
-        time_left = f"; about {span(self.left_s)} left" if self.left_s is not None else ""
+        time_left = f"; {self.time_left}" if self.time_left else ""
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         return f"{self.campaign}: {counted(len(self.nodes), 'node')}: {counts}{time_left}"
 
@@ -163,7 +165,7 @@ def read(folder: Path) -> Status:
         _gathered(folder, row, _standing(folder, row, seen.get(row.node), queue.get(row.node, []), state), unusable)
         for row in sheet
     ]
-    return Status(folder.name, nodes, followed, state.left_s())
+    return Status(folder.name, nodes, followed, state.left_s(), time_left(state))
 
 
 def _gathered(

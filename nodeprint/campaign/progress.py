@@ -1,7 +1,8 @@
 """How far a campaign is, read from its folder while its nodes are measured.
 
-What is counted is what is complete in the folder, in whatever order it came there: the count never falls. The time left
-is the plans of the kernels, corrected by what measurements took that are done, and no longer than Slurm's limit.
+The count of complete measurements never falls, in whatever order they come. The time left follows from the plans of the
+kernels, the background load before the first measurement, the time of complete measurements, and Slurm's limit. Until a
+fifth is done it is a range.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ _TAIL_BYTES = 1 << 20
 _NOTES = "outcomes.tsv"
 #: A kernel's start and its pinning, which its plan does not count.
 _START_S = 1.0
+#: Until this share is done, plans and background load weigh as much as measured times, and the time left is a range of
+#: `_LEAST` to `_MOST` times the estimate.
+_EARLY, _LEAST, _MOST = 0.2, 0.8, 1.5
 
 #: Slurm's states of a job that runs.
 RUNS = ("RUNNING", "COMPLETING", "SUSPENDED")
@@ -152,6 +156,7 @@ class CampaignProgress:
         self._seen: State | None = None
         self._until = 0.0
         self._planned, self._taken, self._limit_s = dict(planned_s), dict[str, float](), limit_s
+        self._slowdown = 1.0
         self._ended: dict[str, NodeProgress] = {}
         self._done = {name: complete(job, self.steps) for name, job in jobs.items()}
         self._before = sum(map(len, self._done.values()))
@@ -165,6 +170,10 @@ class CampaignProgress:
     def forget_begin(self) -> None:
         """Count what an attempt that is at work, or was the last, has logged."""
         self._begin = dict.fromkeys(self.jobs, (0, 0))
+
+    def expect_load(self, others: float, cpus: int) -> None:
+        """Plan with other programs that take `others` CPUs of `cpus`: a kernel then gets its share of each CPU."""
+        self._slowdown = 1 + others / max(cpus, 1)
 
     def unfinished(self) -> list[str]:
         """Nodes whose job has no outcome, nor a reason why none will come."""
@@ -185,10 +194,15 @@ class CampaignProgress:
         return self._seen
 
     def _weights(self) -> dict[str, float]:
-        """What each measurement takes in seconds: as long as it took, or its plan, as far as plans are right here."""
+        """Return the seconds of each measurement: as it took, or its plan on the scale of the others.
+
+        The first, short measurements say little of the others. So the expected slowdown counts as if a fifth of the
+        plan had confirmed it.
+        """
         both = set(self._planned) & set(self._taken)
         planned_s, taken_s = (sum(seconds[name] for name in both) for seconds in (self._planned, self._taken))
-        scale = taken_s / planned_s if planned_s and taken_s else 1.0
+        expected_s = _EARLY * sum(self._planned.values())
+        scale = (self._slowdown * expected_s + taken_s) / (expected_s + planned_s) if expected_s else 1.0
         return {name: seconds * scale for name, seconds in self._planned.items()} | self._taken
 
     def _node(self, name: str, row: Sequence[str] | None, lost: bool) -> NodeProgress:
@@ -376,6 +390,25 @@ def span(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
+def time_left(state: State) -> str:
+    """Return the time left in words: a range while little is done, empty if it is unknown."""
+    seconds = state.left_s()
+    if seconds is None:
+        return ""
+    if share(state) >= _EARLY:
+        return f"{span(seconds)} left"
+    least, most = (_rough(factor * seconds).split() for factor in (_LEAST, _MOST))
+    unit = "" if least[1] == most[1] else f" {least[1]}"
+    return f"{least[0]}{unit} to {most[0]} {most[1]} left" if least != most else f"about {' '.join(most)} left"
+
+
+def _rough(seconds: float) -> str:
+    """Return a time in tens of seconds, minutes or hours."""
+    if seconds < 95:
+        return f"{max(10, 10 * round(seconds / 10))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{round(seconds / 3600, 1):g} h"
+
+
 def counted(number: int, noun: str) -> str:
     """`number` with its noun."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
@@ -389,9 +422,8 @@ def progress(state: State) -> str:
         parts.insert(0, f"{ended} of {len(state.nodes)} nodes")
     if state.untaken:
         parts.append(f"{state.untaken} not taken")
-    seconds = state.left_s()
-    if seconds is not None:
-        parts.append(f"{span(seconds)} left")
+    if text := time_left(state):
+        parts.append(text)
     now = next((node for node in state.nodes if node.measurement and not node.ended), None)
     if now:
         where = f"{now.name} " if len(state.nodes) > 1 else ""

@@ -67,6 +67,11 @@ class OtherLoad(msgspec.Struct, frozen=True):
         """Whether any of it is to be said."""
         return bool(self.processes or self.jobs) or self.ended >= LEAST_SHARE
 
+    @property
+    def taken(self) -> float:
+        """The CPUs that all other processes take."""
+        return sum(process.share for process in self.processes) + self.ended
+
     def text(self, verb: str) -> str:
         """Which process takes how much of which CPU; `verb` is `takes` or `took`."""
         named = [f"{process.name} (pid {process.pid}) {verb} {process.text}" for process in self.processes[:_NAMED]]

@@ -324,12 +324,15 @@ def test_a_busy_machine_is_said_before_it_is_measured(
     call: Make, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], busy: bool
 ) -> None:
     made, kept = call(), list[object]()
-    monkeypatch.setattr(other_load, "now", lambda: SimpleNamespace(is_busy=busy, text=lambda verb: f"x {verb} all"))
+    load = SimpleNamespace(is_busy=busy, taken=1.5, text=lambda verb: f"x {verb} all")
+    monkeypatch.setattr(other_load, "now", lambda: load)
     read = iter(("before", "after"))
     monkeypatch.setattr(other_load, "readings", lambda: next(read))
     monkeypatch.setattr(other_load, "between", lambda before, after: f"{before} to {after}")
     monkeypatch.setattr(other_load, "keep", lambda load, job: kept.append((load, job)))
-    made.look_around()
+    expected = list[float]()
+    made.look_around(SimpleNamespace(expect_load=lambda others, cpus: expected.append(others)))  # type: ignore[arg-type]
+    assert expected == [1.5]
     said = "nodeprint: this machine is busy: x takes all; end it or wait, as busy CPUs measure slower; "
     assert capfd.readouterr().err == (f"{said}the figures will be marked\n" if busy else "")
     for _ in range(2):

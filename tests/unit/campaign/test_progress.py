@@ -155,9 +155,42 @@ def test_the_time_left_is_that_of_the_plan_and_of_what_was_taken(nodes: Make) ->
     assert watched.look().left_s() == pytest.approx(7 + 110 + 120)
     several.completes("cn01", 1, "a", seconds=2)
     several.begins("cn01", 1, "b", 0, "x: 1 of 4 (25 %), 3 s left")
-    # a took a fifth of its plan, and so will b and c
-    assert watched.look().left_s() == pytest.approx((3 + 6 + 2 + 4 + 6) + (2 + 4 + 6) * 2)
-    assert progress.progress(watched.look()) == "0 of 2 nodes, 1 of 12 measurements, 45 s left, cn01 b, run 1/2"
+    # a took 2 of its 10 s, which counts beside a fifth of the whole plan, 12 s
+    b, c = (planned * (12 + 2) / (12 + 10) for planned in (20, 30))
+    assert watched.look().left_s() == pytest.approx((3 + c + 2 + b + c) + (2 + b + c) * 2)
+    assert progress.progress(watched.look()) == "0 of 2 nodes, 1 of 12 measurements, 2 to 3 min left, cn01 b, run 1/2"
+
+
+def test_background_load_is_planned_for(nodes: Make) -> None:
+    """Other programs that take both of two CPUs double the plan, whatever the first, short measurement took."""
+    alone = nodes("n")
+    watched = alone.watch()
+    watched.expect_load(2.0, 2)
+    alone.begins("n", 1, "a")
+    assert watched.look().left_s() == pytest.approx(20 + 100 + 120, abs=1.5)
+    alone.completes("n", 1, "a", seconds=10)
+    alone.begins("n", 1, "b")
+    scale = (2 * 12 + 10) / (12 + 10)
+    assert watched.look().left_s() == pytest.approx(10 + scale * (20 + 30) * 2, abs=1.5)
+
+
+@pytest.mark.parametrize(
+    ("done", "seconds", "words"),
+    [
+        (0, 62.0, "50 to 90 s left"),
+        (0, 90.0, "70 s to 2 min left"),
+        (1, 600.0, "8 to 15 min left"),
+        (0, 2.0, "about 10 s left"),
+        (0, 7200.0, "1.6 to 3 h left"),
+        (2, 62.0, "1 min 2 s left"),
+    ],
+)
+def test_the_time_left_is_a_range_until_a_fifth_is_done(done: int, seconds: float, words: str) -> None:
+    steps = [(1, name) for name in "abcdefghij"]
+    node = progress.NodeProgress("n", frozenset(range(done)), measurement="j", run=1, left_s=0.0)
+    ahead = 9 - done
+    state = progress.State([node], steps, dict.fromkeys("abcdefghij", seconds / ahead))
+    assert progress.time_left(state) == words
 
 
 def test_no_node_is_measured_for_longer_than_slurms_limit(nodes: Make) -> None:
@@ -182,7 +215,7 @@ def test_what_was_refused_is_not_ahead(nodes: Make) -> None:
     alone.begins("n", 1, "b", 0, "x: 1 of 4 (25 %), 5 s left")
     state = watched.look()
     assert state.left_s() == pytest.approx(5 + 30 + 60)
-    assert progress.progress(state) == "0 of 6 measurements, 1 not taken, 1 min 35 s left, b, run 1/2"
+    assert progress.progress(state) == "0 of 6 measurements, 1 not taken, 80 s to 2 min left, b, run 1/2"
 
 
 def test_a_continued_node_counts_what_is_there(nodes: Make) -> None:
@@ -194,7 +227,7 @@ def test_a_continued_node_counts_what_is_there(nodes: Make) -> None:
     assert watched.look().nodes[0].measurement == ""
     alone.begins("n", 1, "b", 100)
     # b has long taken what was planned; a and c of this run, b and c of the next
-    assert progress.progress(watched.look()) == "1 of 6 measurements, 1 min 30 s left, b, run 1/2"
+    assert progress.progress(watched.look()) == "1 of 6 measurements, 70 s to 2 min left, b, run 1/2"
     watched.forget_begin()
     assert watched.look().left_s() == pytest.approx(10 + 30 + 20 + 30)
 
@@ -206,7 +239,7 @@ def test_an_attempt_that_was_at_work_before_the_call_looked_has_begun(nodes: Mak
     watched = alone.watch()
     with (alone.jobs["n"] / "node-run.log").open("a") as log:
         log.write("x: 1 of 4 (25 %), 9 s left\n")
-    assert progress.progress(watched.look()) == "0 of 6 measurements, 1 min 49 s left, b, run 1/2"
+    assert progress.progress(watched.look()) == "0 of 6 measurements, 90 s to 3 min left, b, run 1/2"
 
 
 def test_a_node_that_is_surveyed_has_begun_and_one_that_waits_has_not(nodes: Make) -> None:
