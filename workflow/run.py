@@ -214,7 +214,7 @@ class Call:
             if stays:
                 jobs = " Its Slurm jobs go on, and the next call follows them."
             elif self.config.launch == "slurm":
-                jobs = " Its Slurm jobs were cancelled: `squeue --me` lists any that are left, `scancel JOB` ends one."
+                jobs = " Its Slurm jobs were canceled: `squeue --me` lists any that are left, `scancel JOB` ends one."
             if self.config.launch == "ansible":
                 fetch = f"ansible-playbook -i {inventory.path(self.config)} ansible/fetch.yml"
                 jobs = f" The rest stays on the nodes: `{fetch} -e nodeprint_campaign={self.campaign}` fetches it."

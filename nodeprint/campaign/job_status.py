@@ -68,7 +68,7 @@ class JobStatus:
     lost: Annotated[
         bool,
         key(
-            "whether the job did not write this itself, as it was cut off, cancelled or refused: whoever followed it "
+            "whether the job did not write this itself, as it was cut off, canceled or refused: whoever followed it "
             "did, with the reason; such a node is not measured"
         ),
     ] = False

@@ -1,4 +1,4 @@
-"""Jobs that ended early: status.json of one that could not write its own, as it was cut off, cancelled, or refused by
+"""Jobs that ended early: status.json of one that could not write its own, as it was cut off, canceled, or refused by
 the scheduler."""
 
 from __future__ import annotations

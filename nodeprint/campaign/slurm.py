@@ -74,7 +74,7 @@ class Listed:
 @dataclass(frozen=True)
 class SlurmNode:
     """What scontrol says of a node: host name, CPUs a whole-node job gets (0 unknown), active features, and the CPUs
-    that Slurm keeps for the system (core specialisation), and how many CPUs a core has (0 unknown)."""
+    that Slurm keeps for the system (core specialization), and how many CPUs a core has (0 unknown)."""
 
     host: str
     cpus: int
@@ -163,14 +163,14 @@ def _cores(fields: Mapping[str, str]) -> int:
 
 
 def effective_cpus(fields: Mapping[str, str]) -> int:
-    """CPUs that a job with the whole node gets: those not specialised for the system (man slurm.conf, CoreSpecCount,
+    """CPUs that a job with the whole node gets: those not specialized for the system (man slurm.conf, CoreSpecCount,
     CpuSpecList). Slurm 22.05 and newer say it themselves. 0 where nothing is said."""
     if effective := _number(fields.get("CPUEfctv", "")):
         return effective
-    specialised = _number(fields.get("CoreSpecCount", "")) * (_number(fields.get("ThreadsPerCore", "")) or 1)
-    if not specialised:
-        specialised = _length(fields.get("CPUSpecList", ""))
-    return max(_number(fields.get("CPUTot", "")) - specialised, 0)
+    specialized = _number(fields.get("CoreSpecCount", "")) * (_number(fields.get("ThreadsPerCore", "")) or 1)
+    if not specialized:
+        specialized = _length(fields.get("CPUSpecList", ""))
+    return max(_number(fields.get("CPUTot", "")) - specialized, 0)
 
 
 def parse_reservation(text: str) -> str:

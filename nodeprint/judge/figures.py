@@ -127,8 +127,8 @@ def _groups(reduced: Measured, rows: Sequence[int], places: Ints) -> dict[str, f
     values = values[np.isfinite(values).any(axis=1)]
     if np.count_nonzero(np.isfinite(values).any(axis=0)) < _LEAST_PAIRS:
         return {}
-    unlabelled = reduced.layout.slots[:, SOCKET].max(initial=-1) < 0
-    whole = unlabelled and len(places) == len(reduced.pairs)
+    unlabeled = reduced.layout.slots[:, SOCKET].max(initial=-1) < 0
+    whole = unlabeled and len(places) == len(reduced.pairs)
     if whole and (found_groups := _found(reduced, over_passes(values[None])[0])):
         return found_groups
     mixed = [few_near(run, middle) for run, middle in zip(values, row_medians(values).tolist(), strict=True)]

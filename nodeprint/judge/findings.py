@@ -248,7 +248,7 @@ def _causes_of(term: str) -> tuple[str, ...]:
 
 
 def _remedy(term: str, where: Mapping[str, Key]) -> str:
-    return "unlabelled" if where.get("class") == ALL_PAIRS else "ccx" if term == "block" and "ccx" in where else term
+    return "unlabeled" if where.get("class") == ALL_PAIRS else "ccx" if term == "block" and "ccx" in where else term
 
 
 def merged(shown: Sequence[TableFinding]) -> list[TableFinding]:

@@ -24,9 +24,9 @@ _PUBLISHED = "core-to-core-latency"
 _ISSUES = "core-to-core-latency-issues"
 _PROJECT = "https://github.com/nviennot/core-to-core-latency"
 _SOURCES = {
-    _ISSUES: {"url": f"{_PROJECT}/issues", "version": "November 2026", "licence": ""},
-    _PUBLISHED: {"url": _PROJECT, "version": "96a943a", "licence": "MIT"},
-    "card": {"url": "sent by users", "version": "", "licence": ""},
+    _ISSUES: {"url": f"{_PROJECT}/issues", "version": "November 2026", "license": ""},
+    _PUBLISHED: {"url": _PROJECT, "version": "96a943a", "license": "MIT"},
+    "card": {"url": "sent by users", "version": "", "license": ""},
 }
 
 

@@ -37,7 +37,7 @@ class PublishedMachine(msgspec.Struct, frozen=True):
 
 
 class ReferenceTable(msgspec.Struct, frozen=True):
-    """The whole reference; each of its `sources` has a `url`, a `version` there, and a `licence`."""
+    """The whole reference; each of its `sources` has a `url`, a `version` there, and a `license`."""
 
     sources: Mapping[str, Mapping[str, str]]
     machines: tuple[PublishedMachine, ...]

@@ -54,7 +54,7 @@ squeue)
     *) grep -v -E '[|](BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|PREEMPTED|TIMEOUT)[|]' queue 2>/dev/null ;;
     esac
     ;;
-scancel) echo "$*" >>cancelled ;;
+scancel) echo "$*" >>canceled ;;
 sinfo) echo "cn01|main*|drained|DIMM 7 is bad" ;;
 scontrol)
     case "$*" in

@@ -161,7 +161,7 @@ def test_an_interrupted_call_cancels_its_jobs_and_is_continued(house: Path, slur
     said = process.communicate(timeout=600)[0]
     assert process.returncode == 130, said
     assert said.splitlines()[-1].startswith(f"nodeprint: interrupted: what was measured is kept in results/{name} ")
-    assert "Its Slurm jobs were cancelled" in said.splitlines()[-1]
+    assert "Its Slurm jobs were canceled" in said.splitlines()[-1]
     reach(slurm, {"cn01": "idle"})
     assert cluster("exec", "login", "squeue", "--noheader", state=slurm).stdout == ""
     (cut,) = records_of.glob("*.jsonl")

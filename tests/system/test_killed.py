@@ -186,16 +186,16 @@ def test_killed_at_the_recheck(house: Path, five_nodes: Path, victim: str) -> No
     nothing_is_left(campaign)
 
 
-@pytest.mark.parametrize("cancelled", [pytest.param(NODES[:1], marks=pytest.mark.long), NODES], ids=["one", "all"])
-def test_cancelled_jobs_are_not_measured_and_continued(house: Path, slurm: Path, cancelled: tuple[str, ...]) -> None:
-    campaign = Campaign(house, slurm, f"cancelled-{len(cancelled)}", passes=24)
+@pytest.mark.parametrize("canceled", [pytest.param(NODES[:1], marks=pytest.mark.long), NODES], ids=["one", "all"])
+def test_canceled_jobs_are_not_measured_and_continued(house: Path, slurm: Path, canceled: tuple[str, ...]) -> None:
+    campaign = Campaign(house, slurm, f"canceled-{len(canceled)}", passes=24)
     process = campaign.call()
     campaign.measuring(*NODES)
-    login(slurm, " ".join(f"scancel $(squeue -h -w {node} -o %i);" for node in cancelled))
+    login(slurm, " ".join(f"scancel $(squeue -h -w {node} -o %i);" for node in canceled))
     output = campaign.done(process, code=1)
-    assert f"{len(NODES) - len(cancelled)} of 3 nodes came back" in output
+    assert f"{len(NODES) - len(canceled)} of 3 nodes came back" in output
     status = node_status.read(campaign.folder)
-    assert {node.node for node in status.nodes if node.standing in ("failed", "interrupted")} == set(cancelled)
+    assert {node.node for node in status.nodes if node.standing in ("failed", "interrupted")} == set(canceled)
     nothing_is_left(campaign)
     campaign.done()
     campaign.once(*NODES)

@@ -257,7 +257,7 @@ def test_slurmd_and_its_step_killed(house: Path, slurm: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_time_limit_a_cancelled_job_and_a_node_that_does_not_see_the_programs(house: Path, slurm: Path) -> None:
+def test_a_time_limit_a_canceled_job_and_a_node_that_does_not_see_the_programs(house: Path, slurm: Path) -> None:
     campaign = Campaign(house, slurm, "limits", passes=5000, minutes=1)
     cluster("exec", "cn03", "mount", "-t", "tmpfs", "none", house / "kernels", state=slurm)
     try:
@@ -289,7 +289,7 @@ def test_a_node_drained_while_its_job_waits(house: Path, slurm: Path) -> None:
     output = campaign.done(process, code=1)
     cluster("exec", "login", "scontrol", "update", "nodename=cn03", "state=resume", state=slurm)
     assert "2 of 3 nodes came back" in output
-    assert "which is drained: fan 2; it was cancelled" in campaign.reason("cn03")
+    assert "which is drained: fan 2; it was canceled" in campaign.reason("cn03")
     campaign.done()
     campaign.once(*NODES)
     nothing_is_left(campaign)

@@ -462,7 +462,7 @@ def test_a_job_that_slurm_has_forgotten_has_time_to_show_its_outcome(
     [
         ("NODE_FAIL", "NODE_FAIL, the node was lost"),
         ("TIMEOUT", "TIMEOUT, it took longer than its time limit; see slurm.minutes"),
-        ("CANCELLED", "CANCELLED, it was cancelled"),
+        ("CANCELLED", "CANCELLED, it was canceled"),
         ("OUT_OF_MEMORY", "it had too little memory"),
         ("DEADLINE", "see slurm.deadline_hours"),
         ("FAILED", "FAILED, exit code 1"),
@@ -512,11 +512,11 @@ def test_a_node_that_is_drained_while_its_job_waits_costs_itself_alone(begin: Ca
     becomes(fake, "cn02", "PENDING", "Priority")
     call.poll(1000.0)
     call.poll(1590.0)
-    assert not (fake / "cancelled").exists()
+    assert not (fake / "canceled").exists()
     call.poll(1601.0)
-    assert (fake / "cancelled").read_text() == f"{of(call, 0).id}\n"
+    assert (fake / "canceled").read_text() == f"{of(call, 0).id}\n"
     assert [job.outcome for job in all_of(call)] == ["absent", ""]
-    assert "waited 10 minutes for the node, which is drained: DIMM 7 is bad; it was cancelled" in of(call, 0).why
+    assert "waited 10 minutes for the node, which is drained: DIMM 7 is bad; it was canceled" in of(call, 0).why
     call.poll(9999.0)
     assert of(call, 1).outcome == ""
 
@@ -538,7 +538,7 @@ def test_a_job_that_asks_for_more_than_it_may_have_does_not_wait_for_a_day(
     becomes(fake, "cn01", "PENDING", reason)
     call.poll(10.0)
     call.poll(71.0)
-    assert of(call, 0).why == f"Slurm job 1 waited 1 minutes ({reason}); it was cancelled"
+    assert of(call, 0).why == f"Slurm job 1 waited 1 minutes ({reason}); it was canceled"
 
 
 def test_many_nodes_of_the_same_reason_are_counted(
@@ -591,7 +591,7 @@ def test_one_call_submits_and_what_it_started_may_outlive_it(
     first.lock = os.dup(0)
 
 
-def test_a_cancelled_call_ends_what_is_in_the_queue(
+def test_a_canceled_call_ends_what_is_in_the_queue(
     begin: Callable[..., Any], fake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     call = begin(2)
@@ -599,7 +599,7 @@ def test_a_cancelled_call_ends_what_is_in_the_queue(
     call.fill()
     monkeypatch.setattr(jobs, "STOP_S", 1.0)
     call.cancel()
-    assert (fake / "cancelled").read_text() == "1 2\n"
+    assert (fake / "canceled").read_text() == "1 2\n"
     measured(call, 0)
     call.step()
     assert of(call, 0).outcome == "", "nothing is looked at any more"
@@ -646,7 +646,7 @@ def test_what_takes_too_long_is_left_after_its_time(
     assert ("jobs are still ending; `squeue --me` lists them" in capsys.readouterr().err) == (patience == "STOP_S")
 
 
-def test_the_end_counts_who_came_back_unless_it_was_cancelled(
+def test_the_end_counts_who_came_back_unless_it_was_canceled(
     begin: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     call = begin(3)
@@ -655,7 +655,7 @@ def test_the_end_counts_who_came_back_unless_it_was_cancelled(
     call.absent(of(call, 2), "it was lost")
     call.end()
     assert "slurm: 1 of 3 nodes came back in " in capsys.readouterr().err
-    call.cancelled = True
+    call.canceled = True
     call.end()
     assert "came back" not in capsys.readouterr().err
     jobs.Launch(call.home.parent).end()

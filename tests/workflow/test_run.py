@@ -344,7 +344,7 @@ def test_a_busy_machine_is_said_before_it_is_measured(
     ("lines", "number", "sent", "says"),
     [
         ([], signal.SIGINT, "SIGINT", ""),
-        (["launch: slurm"], signal.SIGINT, "SIGINT", " Its Slurm jobs were cancelled: "),
+        (["launch: slurm"], signal.SIGINT, "SIGINT", " Its Slurm jobs were canceled: "),
         (["launch: slurm"], signal.SIGHUP, "SIGKILL", " Its Slurm jobs go on, and the next call follows them."),
         ([], signal.SIGHUP, "SIGINT", ""),
         (["launch: ansible", "inventory: hosts"], signal.SIGINT, "SIGINT", " The rest stays on the nodes: "),

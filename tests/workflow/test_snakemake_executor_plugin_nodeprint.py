@@ -107,7 +107,7 @@ def test_bad_input_ends_the_workflow_with_its_sentence(executor: Any) -> None:
         asyncio.run(active())
 
 
-def test_a_campaign_has_one_launch_which_is_cancelled(executor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_campaign_has_one_launch_which_is_canceled(executor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
     make: Callable[[Path], SimpleNamespace] = lambda folder: SimpleNamespace(cancel=lambda: done.append(str(folder)))  # noqa: E731
     monkeypatch.setattr(jobs, "Launch", make)

@@ -197,7 +197,7 @@ class Launch:
         self.written = ""
         self.alike: dict[str, list[str]] = {}  # nodes without an outcome, by the reason
         self.began = time.monotonic()
-        self.waits = self.cancelled = False
+        self.waits = self.canceled = False
         self.stepping = threading.Lock()
 
     def take(self, job: Job) -> None:
@@ -230,7 +230,7 @@ class Launch:
     def step(self) -> None:
         """See what came back, ask Slurm where it is time, and submit what may be. Raises NodeprintError."""
         with self.stepping:
-            if self.cancelled or not self.jobs or not self.has_lock():
+            if self.canceled or not self.jobs or not self.has_lock():
                 return
             now = time.monotonic()
             if now - self.looked >= max(LOOK_S, 100 * self.cost_s):
@@ -374,7 +374,7 @@ class Launch:
             commands.ask("scancel", job.id)
             state = commands.state_of(job.node) if "odes" in job.reason else ""
             why = f"for the node, which is {state}" if state else f"({job.reason})"
-            self.absent(job, f"Slurm job {job.id} waited {job.unavailable_s / 60:g} minutes {why}; it was cancelled")
+            self.absent(job, f"Slurm job {job.id} waited {job.unavailable_s / 60:g} minutes {why}; it was canceled")
 
     def came_back(self, job: Job, outcome_word: str) -> None:
         """Its node wrote an outcome."""
@@ -405,7 +405,7 @@ class Launch:
                 while todo and len(waiting) < AT_ONCE and self.may_submit(todo[0]):
                     job = todo.popleft()
                     waiting[pool.submit(self.submit, job)] = job
-                if self.cancelled or time.monotonic() > until:
+                if self.canceled or time.monotonic() > until:
                     todo.clear()
                 pause_s = max(0.0, min(self.next_submission, until) - time.monotonic()) if todo else None
                 if not waiting:
@@ -489,10 +489,10 @@ class Launch:
 
     def cancel(self) -> None:
         """End all jobs that are in the queue, those too whose numbers are not known, and wait for the kernels' end."""
-        self.cancelled = True  # what is being submitted is the last
+        self.canceled = True  # what is being submitted is the last
         with self.stepping:
             until = time.monotonic() + STOP_S
-            cancelled: set[str] = set()
+            canceled: set[str] = set()
             ours = {(job.name, job.node): job for job in self.jobs.values()}
             while ours and self.lock >= 0 and time.monotonic() < until:
                 try:
@@ -500,10 +500,10 @@ class Launch:
                     left = [job.id for key, job in listed.items() if key in ours and job.state not in slurm.ENDED]
                     if not left:
                         break
-                    if new := [number for number in left if number not in cancelled]:
-                        say(f"cancelling {len(new)} Slurm jobs" if len(new) > 1 else f"cancelling Slurm job {new[0]}")
+                    if new := [number for number in left if number not in canceled]:
+                        say(f"canceling {len(new)} Slurm jobs" if len(new) > 1 else f"canceling Slurm job {new[0]}")
                         commands.ask("scancel", *new)
-                        cancelled |= set(new)
+                        canceled |= set(new)
                 except NoAnswerError as silence:
                     say(f"no answer from Slurm ({silence}); its jobs may go on: `squeue --me` lists them")
                     return
@@ -522,6 +522,6 @@ class Launch:
         for why, nodes in self.alike.items():
             if len(nodes) > NAMED:
                 say(f"{node_lists.fold(nodes[NAMED:])}: for the same reason ({why})")
-        if self.jobs and not self.cancelled:
+        if self.jobs and not self.canceled:
             back = sum(job.outcome not in ("", "absent") for job in self.jobs.values())
             say(f"{back} of {len(self.jobs)} nodes came back in {time.monotonic() - self.began:.0f} s")

@@ -210,9 +210,9 @@ def medians(nodes: Mapping[str, NodeVerdict], first: str = "", *, marked: bool =
     rows, before = [], ""
     for (of, name, unit), values in by_key.items():
         star = " *" if marked or any(disturbed for _, _, disturbed in values) else ""
-        centre = names.quantity(median(value for value, _, _ in values), unit)
-        ends = _ends([value for value, _, _ in values], centre, unit) if several else values[0][1]
-        rows.append(("" if of == before else of, name, f"{centre}{star}", ends))
+        center = names.quantity(median(value for value, _, _ in values), unit)
+        ends = _ends([value for value, _, _ in values], center, unit) if several else values[0][1]
+        rows.append(("" if of == before else of, name, f"{center}{star}", ends))
         before = of
     lost = max((disturbed for values in by_key.values() for _, _, disturbed in values), default=0.0)
     title = say("medians_over", nodes=len(nodes)) if several else _machine(nodes)
@@ -265,11 +265,11 @@ def _interval(low: float, high: float, unit: str, runs: int, left_out: int) -> s
     return f"{'all runs' if left_out == runs else '95 %'}: {ends}" if ends else ""
 
 
-def _ends(values: Iterable[float], centre: str, unit: str) -> str:
+def _ends(values: Iterable[float], center: str, unit: str) -> str:
     """The lowest and the highest of several nodes, without the unit if the median has the same."""
     of_nodes = list(values)
     ends = names.span(min(of_nodes), max(of_nodes), unit)
-    return ends.removesuffix(centre.partition(" ")[2]).rstrip() if ends.count(" ") == _ONE_UNIT else ends
+    return ends.removesuffix(center.partition(" ")[2]).rstrip() if ends.count(" ") == _ONE_UNIT else ends
 
 
 def _machine(nodes: Mapping[str, NodeVerdict]) -> str:

@@ -684,7 +684,7 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
             )
             caption = say("figures", "machines", measured=text.sentence(text.measured(measurement)))
             if any(str(name).startswith("found_") for data_of_node in drawn for name in data_of_node.coords):
-                caption += say("figures", "unlabelled")
+                caption += say("figures", "unlabeled")
             alt = f"{caption} " + "; ".join(f"{n}: {', '.join(m)}" for n, m in zip(on_page, below, strict=True)) + "."
             name = f"machines-{measurement}" + (f"-{start // _ON_A_PAGE + 1}" if start else "")
             shown.append(

@@ -124,7 +124,7 @@ def test_a_finding_is_slow_on_the_bad_side(effect: float, better: str, called: s
 
 
 def test_a_part_without_labels_or_inside_a_ccx_has_a_remedy_of_its_own() -> None:
-    assert findings._remedy("class", {"class": 6}) == "unlabelled"
+    assert findings._remedy("class", {"class": 6}) == "unlabeled"
     assert findings._remedy("block", {"ccx": 1}) == "ccx"
     assert findings._remedy("block", {"ccd": 1}) == "block" and findings._remedy("core", {"ccx": 1}) == "core"
 

@@ -22,13 +22,13 @@ def test_a_csv_after_the_terminal_table_is_taken(tmp_path: Path) -> None:
     assert np.array_equal(imported.core_matrix().ns, TRIANGLE, equal_nan=True)
 
 
-COLOURED = TERMINAL.replace("25±0", "\x1b[1;37m  25\x1b[0m\x1b[2;37m±0 \x1b[0m")
+COLORED = TERMINAL.replace("25±0", "\x1b[1;37m  25\x1b[0m\x1b[2;37m±0 \x1b[0m")
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        COLOURED,
+        COLORED,
         TERMINAL[TERMINAL.index("           0") :],  # the table alone
         TERMINAL.replace("±", "Â±"),  # through a viewer of another encoding
         TERMINAL.replace("\n      2   90", "\n      2\n   90"),  # a line broken by a terminal
@@ -44,5 +44,5 @@ def test_a_terminal_s_table_as_it_is_pasted(tmp_path: Path, text: str) -> None:
 
 
 def test_a_log_with_its_csv_among_other_lines(tmp_path: Path) -> None:
-    imported = read_text(tmp_path, COLOURED + ",,\n25.5,,\n90.25,91,\n" + "Elapsed: 1, 2 and 3 s\n")
+    imported = read_text(tmp_path, COLORED + ",,\n25.5,,\n90.25,91,\n" + "Elapsed: 1, 2 and 3 s\n")
     assert np.array_equal(imported.core_matrix().ns, TRIANGLE, equal_nan=True)

@@ -43,7 +43,7 @@ def test_a_kernel_that_is_missing_costs_its_measurement_alone(partial: tuple[Pat
 
 def test_a_job_that_was_lost_is_not_measured_and_says_why(partial: tuple[Path, Path, dict[str, Any]]) -> None:
     folder, job, _ = partial
-    lost_jobs.settle(job, "Slurm job 7: CANCELLED, it was cancelled")
+    lost_jobs.settle(job, "Slurm job 7: CANCELLED, it was canceled")
     node = state(folder)
     assert node.state == "not measured" and "Slurm job 7: CANCELLED" in node.reason
 

@@ -3,7 +3,7 @@ from spack_repo.builtin.build_systems.python import PythonPackage
 
 
 class PyMsgspec(PythonPackage):
-    """Fast serialisation and validation by types."""
+    """Fast serialization and validation by types."""
 
     pypi = "msgspec/msgspec-0.22.0.tar.gz"
 
