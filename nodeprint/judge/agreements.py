@@ -179,6 +179,7 @@ def limits(series: Sequence[Deviations]) -> tuple[Limit, ...]:
                 _sharper(of_measurement, columns, effect, tolerance) if effect > FAR * tolerance else ("", 0)
             )
             first = terms.terms[int(columns[0])]
+            compared = tolerances[columns][np.isfinite(of_measurement.difference[:, columns]).any(axis=0)]
             out.append(
                 Limit(
                     metric(of_measurement.matrix.measured),
@@ -189,6 +190,8 @@ def limits(series: Sequence[Deviations]) -> tuple[Limit, ...]:
                     relative(tolerance),
                     remedy,
                     needed,
+                    relative(float(compared.min(initial=tolerance))),
+                    relative(float(compared.max(initial=tolerance))),
                 )
             )
     return tuple(out)

@@ -236,6 +236,8 @@ def _judged(
         float(np.expm1(tolerance)),
         remedy,
         needed,
+        float(np.expm1(tolerance)),
+        float(np.expm1(tolerance)),
     )
     return findings, limit
 

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 
 from nodeprint.judge.verdict import CellFigure
-from nodeprint.report import names
 
 
 def ends(cells: Iterable[CellFigure], shown: Callable[[str], bool]) -> Mapping[str, tuple[CellFigure, ...]]:
@@ -20,12 +19,6 @@ def ends(cells: Iterable[CellFigure], shown: Callable[[str], bool]) -> Mapping[s
         measurement: (min(members, key=_median), max(members, key=_median)) if len(members) > 1 else (members[0],)
         for measurement, members in of_each.items()
     }
-
-
-def value(cell: CellFigure) -> str:
-    """A cell's median, with an asterisk where CPU time was lost."""
-    words = names.quantity(cell.median, names.of_measurement(cell.unit, cell.measurement))
-    return f"{words} *" if cell.is_marked else words
 
 
 def _median(cell: CellFigure) -> float:

@@ -14,7 +14,7 @@ from nodeprint.data.places import homes
 from nodeprint.data.places.layout import ALL_PAIRS, CLASSES
 from nodeprint.data.places.measured import models
 from nodeprint.errors import printable
-from nodeprint.judge.verdict import Component
+from nodeprint.judge.verdict import CellFigure, ClassFigure, Component
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.settings.texts import say, texts
 
@@ -75,7 +75,7 @@ def shortened(name: str, most: int) -> str:
 
 
 def without_domain(names: Collection[str]) -> list[str]:
-    """Names of hosts without the domain that all of them have, so that there is room for what they differ in."""
+    """Names of hosts without the domain that they share, which leaves room for the differences."""
     domains = {name.partition(".")[2] for name in names}
     return [name.partition(".")[0] for name in names] if len(domains) == 1 else list(names)
 
@@ -104,7 +104,7 @@ def quantity(value: float, unit: str) -> str:
 
 
 def shown_unit(value: float, unit: str) -> tuple[float, str]:
-    """The unit that keeps a value short, how many of its own unit make one, and what it is called."""
+    """The size of the unit that keeps a value short, in the value's own unit, and its name."""
     sizes = _TIMES if unit == "ns" else [(size, prefix + _RATES[unit]) for size, prefix in _PREFIXES if unit in _RATES]
     if not sizes:
         return _UNITS.get(unit, (1.0, "" if unit == "1" else unit))
@@ -124,14 +124,31 @@ def duration(ns: float) -> str:
 
 
 def over_runs(low: float, high: float, unit: str, runs: int, left_out: int = 0) -> str:
-    """The 95 % interval of a figure over its runs without those `left_out`, as of
-    `nodeprint.judge.verdict.ClassFigure`; empty where there is none."""
+    """The 95% interval of a figure over its runs without those `left_out`; empty if there is none.
+
+    If no majority of the runs agrees, it is the range of all.
+    """
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
     ends = span(low, high, unit)
     if left_out == runs:
-        return f"{ends} (runs differ)"
+        return f"all runs: {ends}"
     return f"{ends} ({runs - left_out} of {runs} runs)" if left_out else ends
+
+
+def median(figure: ClassFigure | CellFigure) -> str:
+    """The median of a figure, with an asterisk if it was disturbed; from one run to the other if two disagree."""
+    unit = of_measurement(figure.unit, figure.measurement)
+    ends = span(figure.ci_low, figure.ci_high, unit) if figure.runs_disagree else ""
+    return f"{ends or quantity(figure.median, unit)}{' *' if figure.is_marked else ''}"
+
+
+def median_interval(figure: ClassFigure | CellFigure) -> str:
+    """The 95% interval of the median of a figure, or a remark if two runs disagree."""
+    if figure.runs_disagree:
+        return say("runs_disagree")
+    unit = of_measurement(figure.unit, figure.measurement)
+    return over_runs(figure.ci_low, figure.ci_high, unit, figure.runs, figure.left_out)
 
 
 def percent(share: float) -> str:
@@ -151,7 +168,7 @@ def signed_range(shares: Sequence[float]) -> str:
 
 
 def of_measurement(unit: str, measurement: str) -> str:
-    """The unit of a measurement as it is shown: operations a second by what is counted."""
+    """The unit of a measurement as it is shown: operations per second are flop/s if they are of floating point."""
     model = models().get(measurement)
     return FLOPS if unit == "1/s" and model is not None and model.value == "flops_per_s" else unit
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -17,15 +17,14 @@ import msgspec
 from msgspec import UNSET
 
 from nodeprint import files
-from nodeprint.data.export import netcdf_table
 from nodeprint.data.store import manifest, packed, packing
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, of_table
-from nodeprint.judge import campaign as judging
 from nodeprint.judge.acceptance_file import ContractLimit
 from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome
-from nodeprint.judge.verdict import Limit, NodeVerdict, Verdict
+from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.report import check_scripts, documents, names, text, verdict_files
+from nodeprint.report.pages import criteria
 from nodeprint.report.pages.accepted import machines
 from nodeprint.report.pages.blocks import (
     Block,
@@ -283,7 +282,7 @@ def _rules(campaign: JudgedCampaign, *, several: bool) -> Section:
         f"Tolerances and limits{f' of {campaign.verdict.campaign}' if several else ''}",
         (
             Text(" ".join(filter(None, (say("method", "same"), words, other)))),
-            Table(("criterion", "tolerance", "found from"), _tolerances(campaign), "lrr"),
+            criteria.table(campaign.verdict),
             Text("" if limits else say("protocol", "no_limits")),
             Table(("limit of the contract", "of", "at least", "at most", "source"), limits, "llrrl"),
             Table(("waived on", "finding", "reason", "until"), waivers, wide=2),
@@ -296,41 +295,6 @@ def _least(limit: ContractLimit) -> str:
     if limit.at_least_percent is not UNSET:
         return f"{limit.at_least_percent:g} % of the theoretical peak"
     return "" if limit.at_least is UNSET else f"{limit.at_least:g}"
-
-
-def _tolerances(campaign: JudgedCampaign) -> tuple[tuple[str, ...], ...]:
-    """By metric that decides the range of its components' tolerances, and from which difference on 90 % of the nodes
-    are found."""
-    verdict, applied = campaign.verdict, _applied(campaign.folder)
-    rows: dict[str, list[Limit]] = {}
-    for limit in verdict.fleet.limits:
-        if limit.metric in verdict.criteria:
-            rows.setdefault(limit.metric, []).append(limit)
-    return tuple(
-        (
-            text.named("metrics", metric),
-            # a detection limit has the median over the components of its type
-            _range([*(limit.tolerance for limit in limits), *applied.get(metric, ())], names.tolerance),
-            _range([limit.effect for limit in limits], names.percent),
-        )
-        for metric, limits in rows.items()
-    )
-
-
-def _applied(folder: Path) -> Mapping[str, Sequence[float]]:
-    """The smallest and the largest tolerance of each metric in the table of deviations; empty without the table."""
-    if not (folder / judging.DEVIATIONS).is_file():
-        return {}
-    table = netcdf_table.read(folder / judging.DEVIATIONS, f"run `nodeprint judge {folder}` again")
-    rows = table[["tolerance", "metric", "difference"]].to_dataframe().dropna(subset=["difference", "tolerance"])
-    ends = rows.groupby("metric")["tolerance"].agg(["min", "max"])
-    return {str(metric): values.tolist() for metric, values in zip(ends.index, ends.to_numpy(), strict=True)}
-
-
-def _range(values: Sequence[float], words: Callable[[float], str]) -> str:
-    """A value, or from the lowest to the highest."""
-    low, high = words(min(values)), words(max(values))
-    return high if low == high else f"{low.removesuffix(' %')} to {high}"
 
 
 def _open_items(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accepted]) -> tuple[Block, ...]:

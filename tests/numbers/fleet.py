@@ -96,6 +96,27 @@ def _fleet(fleet: Json) -> Iterator[Fact]:
             yield from _difference(one, f"{key} {at}")
 
 
+def _criteria(campaign: Campaign) -> Iterator[Fact]:
+    """By criterion the tolerances of its components, what is found, and the component closest to its tolerance."""
+    fleet = campaign.verdict["fleet"]
+    frame = pd.DataFrame(fleet["limits"])
+    for metric in set(campaign.verdict["criteria"]) & set(frame.get("metric", [])):
+        words, record = (metric_words(metric),), f"criterion {metric}"
+        limits = frame[frame["metric"] == metric]
+        for left, low, high in (
+            ("^tolerance", "tolerance_low", "tolerance_high"),
+            ("^found from", "effect", "effect"),
+        ):
+            first, last = 100 * limits[low].min(), 100 * limits[high].max()
+            yield Fact(first, "%", rf"{left}: $", "", words, record)
+            yield Fact(first, "%", rf"{left}: $", " to ", words, record)
+            yield Fact(last, "%", rf"{left}: (\S+ to )?$", "", words, record)
+        for agreement in (agreement for agreement in fleet["agreements"] if agreement["metric"] == metric):
+            of = (*words, *component_words(agreement["component"]))
+            yield Fact(100 * agreement["within"], "%", r"^the same within: $", "", of, record)
+            yield Fact(100 * agreement["tolerance"], "%", r"^of: $", "", of, record)
+
+
 def _difference(one: Json, record: str) -> Iterator[Fact]:
     """What several nodes have in common beside the others."""
     yield Fact(len(one["nodes"]), "", "", r" nodes|\)", (), record)
@@ -255,6 +276,7 @@ def of_fleet(campaign: Campaign) -> Iterator[Fact]:
     fleet = campaign.verdict["fleet"]
     yield from _counts(campaign)
     yield from _fleet(fleet)
+    yield from _criteria(campaign)
     yield from _spreads(fleet)
     yield from of_agreements(fleet["agreements"], "")
     yield from _tolerances(campaign)

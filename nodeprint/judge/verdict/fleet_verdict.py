@@ -3,6 +3,7 @@ which effect on something is found."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import msgspec
@@ -94,8 +95,11 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """The effect from which on a component is found in nine of ten nodes, by component type, with the tolerance (the
-    median over its components); beyond 2.5 tolerances the data cannot be relied on there."""
+    """The effect from which on a component is found in nine of ten nodes, by component type.
+
+    `tolerance` is the median over the components, between `tolerance_low` and `tolerance_high`. An effect beyond 2.5
+    tolerances says that the data cannot be relied on there.
+    """
 
     metric: str
     measurement: str
@@ -105,6 +109,8 @@ class Limit(msgspec.Struct, frozen=True):
     tolerance: float
     remedy: str = ""
     needed: int = 0
+    tolerance_low: float = math.nan
+    tolerance_high: float = math.nan
 
 
 class NodesAt(msgspec.Struct, frozen=True):

@@ -39,6 +39,31 @@ class ClassFigure(msgspec.Struct, frozen=True):
     disturbed: float = 0.0
 
     @property
+    def unit(self) -> str:
+        """The unit of the median."""
+        return "ns"
+
+    @property
+    def median(self) -> float:
+        """The median under the name that it has in `CellFigure`, as are its ends."""
+        return self.median_ns
+
+    @property
+    def ci_low(self) -> float:
+        """The lower end of the interval."""
+        return self.ci_low_ns
+
+    @property
+    def ci_high(self) -> float:
+        """The upper end of the interval."""
+        return self.ci_high_ns
+
+    @property
+    def runs_disagree(self) -> bool:
+        """Whether there are two runs, which disagree: their median is the value of neither."""
+        return self.runs == self.left_out == 2
+
+    @property
     def is_marked(self) -> bool:
         """Whether it is shown with an asterisk."""
         return self.disturbed >= LOST
@@ -76,6 +101,11 @@ class CellFigure(msgspec.Struct, frozen=True):
     left_out: int = 0
     disturbed: float = 0.0
     peak: float = 0.0
+
+    @property
+    def runs_disagree(self) -> bool:
+        """Whether there are two runs, which disagree: their median is the value of neither."""
+        return self.runs == self.left_out == 2
 
     @property
     def is_marked(self) -> bool:

@@ -1,4 +1,4 @@
-"""What a campaign is of: which machines, in which state, measured when and by what."""
+"""The facts of a campaign: its machines and their state, and when and by which version they were measured."""
 
 from __future__ import annotations
 
@@ -57,14 +57,13 @@ _FACTS: Mapping[str, Callable[[Fingerprint], str]] = {
 
 
 def rows(campaign: Campaign) -> FactRows:
-    """Processors, memory, firmware and system of the nodes, those that differ named; how many were measured when, in
-    how many jobs and runs, and by which version."""
+    """The machines of the nodes, and how they were measured."""
     nodes = campaign.verdict.nodes
     return (*machines(nodes), *measured(campaign))
 
 
 def machines(nodes: Mapping[str, NodeVerdict]) -> FactRows:
-    """The state of the nodes' machines, as the most of them have it, and who has another."""
+    """The state of most nodes' machines; other states have the names of their nodes."""
     shown = ((name, _values(nodes, value)) for name, value in _FACTS.items())
     facts = tuple((name, words) for name, words in shown if words)
     return facts or (("machines", "nothing is recorded of them"),)
@@ -105,6 +104,7 @@ def measured(campaign: Campaign) -> FactRows:
         "judged by"
         if verdict.imported
         else "measured by": f"nodeprint {verdict.versions.get('nodeprint', __version__)}",
+        "to sign": say("to_sign", campaign=campaign.folder or verdict.campaign) if verdict.fleet.tests else "",
         "contract": campaign.site.contract,
         "contact": campaign.site.contact,
     }

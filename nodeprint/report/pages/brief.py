@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
@@ -16,7 +16,7 @@ from nodeprint.data.store import packed
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import Outcome
-from nodeprint.judge.verdict import NodeVerdict, Verdict
+from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
 from nodeprint.machine.fingerprint import label
 from nodeprint.report import further_cells, names, other_programs, text, verdict_files
 from nodeprint.report.pages.blocks import Block, Bullets, Section, Table, Text
@@ -37,8 +37,8 @@ _NODES, _FEWEST_CPUS = 3, 3
 _ONE_UNIT = 3
 #: What a median is of: a measurement in short, the kind of its pairs or cells, and the unit.
 _Key = tuple[str, str, str]
-#: A median, its interval over runs in words, and the share that was disturbed, 0 if it has no asterisk.
-_Value = tuple[float, str, float]
+#: A median with the figure that it is of; that of a group of pairs is not the figure's own.
+_Value = tuple[float, ClassFigure | CellFigure]
 
 
 def campaign(folder: Path) -> tuple[Section, ...]:
@@ -60,8 +60,10 @@ def is_complete(folder: Path) -> bool:
 
 
 def summary(verdict: Verdict, *, most: int = 0, remarks: Sequence[str] = ()) -> tuple[Block, ...]:
-    """The first line of a campaign, its disturbances, notes, `remarks` and messages, then its nodes: all if they are at
-    most `most`, else those that are not SAME."""
+    """The first line of a campaign, its disturbances, notes, `remarks` and messages, then its nodes.
+
+    Nodes that are SAME are left out if there are more than `most` nodes.
+    """
     shown = {n: v for n, v in verdict.nodes.items() if len(verdict.nodes) <= most or v.outcome is not Outcome.SAME}
     notes = [*text.disturbed(verdict), *text.over_time(verdict)]
     notes += [*(f"note: {words}" for words in text.fleet_notes(verdict)), *remarks]
@@ -93,8 +95,11 @@ def node(name: str, of_node: NodeVerdict, verdict: Verdict) -> tuple[Block, ...]
 
 
 def remarks(folder: Path, verdict: Verdict) -> list[str]:
-    """Facts beside the outcomes: settings that differ, nodes to remeasure, malformed records, a preset that leaves
-    measurements out, pinning without likwid, and clocks that are off."""
+    """Facts that no outcome states.
+
+    These are settings that differ, nodes to remeasure, malformed records, a preset that leaves measurements out,
+    pinning without likwid, and clocks that are off.
+    """
     nodes = verdict.nodes
     differing: dict[str, list[str]] = {}
     for name, of_node in sorted(nodes.items()):
@@ -196,9 +201,11 @@ def of_nodes(nodes: Mapping[str, NodeVerdict], origin: str = "", *, marked: bool
 
 
 def medians(nodes: Mapping[str, NodeVerdict], first: str = "", *, marked: bool = False) -> tuple[Block, ...]:
-    """A row per class of pairs and per kind of memory, bandwidth and clock: its median with the 95% interval of one
-    node, or with the lowest and the highest of several. Disturbed values have an asterisk, or all if they are
-    `marked`."""
+    """A row per class of pairs and per kind of memory, bandwidth and clock.
+
+    It has the median with the 95% interval of one node, or with the lowest and the highest of several nodes. Disturbed
+    values have an asterisk; so have all if they are `marked`.
+    """
     by_key: dict[_Key, list[_Value]] = {}
     for of_node in nodes.values():
         for key, value in _values(of_node):
@@ -209,12 +216,12 @@ def medians(nodes: Mapping[str, NodeVerdict], first: str = "", *, marked: bool =
         return ()
     rows, before = [], ""
     for (of, name, unit), values in by_key.items():
-        star = " *" if marked or any(disturbed for _, _, disturbed in values) else ""
-        center = names.quantity(median(value for value, _, _ in values), unit)
-        ends = _ends([value for value, _, _ in values], center, unit) if several else values[0][1]
+        star = " *" if marked or any(figure.is_marked for _, figure in values) else ""
+        center, ends = _over_nodes(values, unit) if several else _of_runs(*values[0], unit)
         rows.append(("" if of == before else of, name, f"{center}{star}", ends))
         before = of
-    lost = max((disturbed for values in by_key.values() for _, _, disturbed in values), default=0.0)
+    disturbed = (figure.disturbed for values in by_key.values() for _, figure in values if figure.is_marked)
+    lost = max(disturbed, default=0.0)
     title = say("medians_over", nodes=len(nodes)) if several else _machine(nodes)
     further = () if several else tuple(words for of_node in nodes.values() for words in _further(of_node))
     marking = (f"* {say('marked', share=names.percent(lost))}",) if lost else ()
@@ -222,11 +229,35 @@ def medians(nodes: Mapping[str, NodeVerdict], first: str = "", *, marked: bool =
     return Text(first + printable(title, 200)), *table, Bullets((*further, *marking))
 
 
+def _of_runs(value: float, figure: ClassFigure | CellFigure, unit: str) -> tuple[str, str]:
+    """The median of one node with its interval, or two runs that disagree."""
+    if figure.runs_disagree:
+        return names.span(figure.ci_low, figure.ci_high, unit), say("runs_disagree")
+    is_of_group = isinstance(figure, ClassFigure) and figure.groups
+    interval = "" if is_of_group else names.median_interval(figure)
+    level = "95 %: " if interval and figure.left_out < figure.runs else ""
+    return names.quantity(value, unit), f"{level}{interval}"
+
+
+def _over_nodes(values: Sequence[_Value], unit: str) -> tuple[str, str]:
+    """The median over the nodes whose runs agree, with the lowest and the highest node.
+
+    If the runs of no node agree, it is the range of all runs.
+    """
+    of_nodes = [value for value, figure in values if not figure.runs_disagree]
+    if not of_nodes:
+        low, high = min(figure.ci_low for _, figure in values), max(figure.ci_high for _, figure in values)
+        return names.span(low, high, unit), say("runs_disagree")
+    center, ends = names.quantity(median(of_nodes), unit), names.span(min(of_nodes), max(of_nodes), unit)
+    has_one_unit = ends.count(" ") == _ONE_UNIT  # which the median has, too
+    return center, ends.removesuffix(center.partition(" ")[2]).rstrip() if has_one_unit else ends
+
+
 def _further(of_node: NodeVerdict) -> Iterator[str]:
     """A line for each measurement of a single node that has no short name, and so no row."""
     for measurement, cells in further_cells.ends(of_node.cells, lambda name: bool(_short_name(name))).items():
         of_each = (f" ({names.row(cell.name)})" if len(cells) > 1 else "" for cell in cells)
-        values = (f"{further_cells.value(cell)}{of}" for cell, of in zip(cells, of_each, strict=True))
+        values = (f"{names.median(cell)}{of}" for cell, of in zip(cells, of_each, strict=True))
         yield f"{text.measured(measurement)}: {' to '.join(values)}"
 
 
@@ -240,36 +271,19 @@ def _values(of_node: NodeVerdict) -> Iterator[tuple[_Key, _Value]]:
             _short_name(figure.measurement) or ("core-to-core" if len(hops) == 1 else figure.measurement), 20
         )
         at_home = f", home {figure.home}" if len(homes) > 1 else ""
-        disturbed = figure.disturbed if figure.is_marked else 0.0
-        for group, ns in figure.medians.items() if figure.groups else ():
-            yield (of, f"{printable(group, _LONGEST)}{at_home}", "ns"), (ns, "", disturbed)
-        if not figure.groups:
-            runs = _interval(figure.ci_low_ns, figure.ci_high_ns, "ns", figure.runs, figure.left_out)
-            name = f"{printable(figure.name, _LONGEST)}{at_home}"
-            yield (of, name, "ns"), (figure.median_ns, runs, disturbed)
+        groups = figure.medians if figure.groups and not figure.runs_disagree else {figure.name: figure.median}
+        for name, ns in groups.items():
+            yield (of, f"{printable(name, _LONGEST)}{at_home}", "ns"), (ns, figure)
     for cell in of_node.cells:
         if of := _short_name(cell.measurement):
             name = "" if cell.name == "all" else names.row(printable(cell.name, _LONGEST))
-            runs = _interval(cell.ci_low, cell.ci_high, cell.unit, cell.runs, cell.left_out)
-            yield (of, name, cell.unit), (cell.median, runs, cell.disturbed if cell.is_marked else 0.0)
+            yield (of, name, cell.unit), (cell.median, cell)
 
 
 def _short_name(measurement: str) -> str:
     """The short name of a measurement; empty if it is in the report alone."""
     of = known(measurement)
     return "" if of is None else of.short_name
-
-
-def _interval(low: float, high: float, unit: str, runs: int, left_out: int) -> str:
-    ends = names.over_runs(low, high, unit, runs, left_out)
-    return f"{'all runs' if left_out == runs else '95 %'}: {ends}" if ends else ""
-
-
-def _ends(values: Iterable[float], center: str, unit: str) -> str:
-    """The lowest and the highest of several nodes, without the unit if the median has the same."""
-    of_nodes = list(values)
-    ends = names.span(min(of_nodes), max(of_nodes), unit)
-    return ends.removesuffix(center.partition(" ")[2]).rstrip() if ends.count(" ") == _ONE_UNIT else ends
 
 
 def _machine(nodes: Mapping[str, NodeVerdict]) -> str:

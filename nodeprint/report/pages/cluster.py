@@ -21,7 +21,7 @@ from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.machine.fingerprint import FIELDS, label
 from nodeprint.report import matrix_words, message_rates, names, other_programs, text
 from nodeprint.report.figures import matrix
-from nodeprint.report.pages import accepted, medians, method, not_passing, pictures, split_groups
+from nodeprint.report.pages import accepted, criteria, medians, method, not_passing, pictures, split_groups
 from nodeprint.report.pages.blocks import (
     Advice,
     Block,
@@ -75,6 +75,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
         sections(
             Section("", (_disturbed(campaign), Bullets(tuple(notes[:_FIRST_NOTES])))),
             Section("What was measured, and when", (FactList(accepted.rows(campaign), 2),)),
+            Section("Tolerances", (criteria.table(verdict),)),
             Section("Nodes that do not pass", (not_passing.table(verdict, linked, anchors),)),
             Section(
                 "All nodes beside their tolerances",

@@ -139,10 +139,6 @@ def _place(campaign: Campaign, node: str, finding: Finding) -> str:
     return f"CPU {cpu}: " + ", ".join(f"{name} {number}" for name, number in components if number >= 0)
 
 
-def _starred(value: str, figure: ClassFigure | CellFigure) -> str:
-    return f"{value} *" if figure.is_marked else value
-
-
 def _median(figures: Sequence[ClassFigure | CellFigure]) -> str:
     """The head of a column of medians, which explains the asterisk where there is one."""
     return "median (*: CPU time was lost)" if any(figure.is_marked for figure in figures) else "median"
@@ -156,22 +152,13 @@ def class_table(classes: tuple[ClassFigure, ...]) -> Table:
     for figure in classes:
         words = (text.measured(figure.measurement), names.home(figure.home)) if several else ()
         where = ", ".join(filter(None, words))
-        if figure.groups:
-            rows += [
-                (where, name, "", _starred(names.quantity(ns, "ns"), figure), "", str(figure.runs))
-                for name, ns in figure.medians.items()
-            ]
+        runs = str(figure.runs)
+        if figure.groups and not figure.runs_disagree:
+            mark = " *" if figure.is_marked else ""
+            rows += [(where, name, "", names.duration(ns) + mark, "", runs) for name, ns in figure.medians.items()]
             continue
-        interval = names.over_runs(figure.ci_low_ns, figure.ci_high_ns, "ns", figure.runs, figure.left_out)
         rows.append(
-            (
-                where,
-                figure.name,
-                f"{figure.pairs:,}",
-                _starred(names.quantity(figure.median_ns, "ns"), figure),
-                interval,
-                str(figure.runs),
-            )
+            (where, figure.name, f"{figure.pairs:,}", names.median(figure), names.median_interval(figure), runs)
         )
     header = ("measurement", "class", "pairs", _median(classes), "95 % interval", "runs")
     return without_empty(Table(header, _without_repeats(rows), "llrrlr"))
@@ -183,18 +170,17 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
     for figure in cells:
         unit = names.of_measurement(figure.unit, figure.measurement)
         group = names.quantity(figure.group, unit) if math.isfinite(figure.group) else ""
-        interval = names.over_runs(figure.ci_low, figure.ci_high, unit, figure.runs, figure.left_out)
-        ratio = f"{(figure.median / figure.group - 1) * 100:+z.1f} %" if group and figure.group else ""
+        has_ratio = group and figure.group and not figure.runs_disagree
         worst = names.quantity(figure.worst_value, unit) if figure.worst else ""
         rows.append(
             (
                 text.measured(figure.measurement),
                 names.row(figure.name),
-                _starred(names.quantity(figure.median, unit), figure),
-                interval,
+                names.median(figure),
+                names.median_interval(figure),
                 group,
-                ratio,
-                names.whole_percent(figure.achieved),
+                names.signed(figure.median / figure.group - 1) if has_ratio else "",
+                "" if figure.runs_disagree else names.whole_percent(figure.achieved),
                 worst,
                 names.place(figure.worst) if figure.worst else "",
             )
@@ -213,7 +199,7 @@ def further_cells(verdict: NodeVerdict) -> Table:
     """A row for each measurement that has none in `main_cells`, with the lowest and the highest of its medians."""
     rows = []
     for measurement, cells in further.ends(verdict.cells, is_on_paper).items():
-        shown = [component for cell in cells for component in (further.value(cell), names.row(cell.name))]
+        shown = [component for cell in cells for component in (names.median(cell), names.row(cell.name))]
         differs = len(cells) > 1 and shown[0] != shown[2]
         rows.append((text.measured(measurement), *(shown if differs else (shown[0], "", "", ""))))
     lowest = "lowest" if any(row[3] for row in rows) else "median"
@@ -232,16 +218,13 @@ def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for agreement in agreements:
         remedy = text.agreement_remedy(agreement)
-        unknown = say("agreement_unknown", "no center" if agreement.runs > 1 else "one run")
-        within = names.percent(agreement.within) if math.isfinite(agreement.within) else unknown
         rows.append(
             (
                 text.named("metrics", agreement.metric),
                 "yes" if agreement.criterion else "",
                 text.noun_phrase(agreement),
                 names.percent(agreement.effect),
-                within,
-                names.tolerance(agreement.tolerance),
+                *agreement_numbers(agreement),
                 f"{agreement.share * 100:.0f} %" if math.isfinite(agreement.share) else "",
                 remedy if agreement.share > 1 else "",
             )
@@ -257,6 +240,13 @@ def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
         "to resolve it",
     )
     return without_empty(Table(header, tuple(rows), "lllrrrrl", 2))
+
+
+def agreement_numbers(agreement: Agreement) -> tuple[str, str]:
+    """The least tolerance that an agreement keeps, or why none is known, and its tolerance."""
+    unknown = say("agreement_unknown", "no center" if agreement.runs > 1 else "one run")
+    within = names.percent(agreement.within) if math.isfinite(agreement.within) else unknown
+    return within, names.tolerance(agreement.tolerance)
 
 
 def without_empty(table: Table) -> Table:

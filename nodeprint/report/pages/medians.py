@@ -51,12 +51,12 @@ def _table(nodes: Mapping[str, NodeVerdict], shown: Callable[[str], bool]) -> Ta
 
 def _of_node(node: NodeVerdict) -> Iterator[tuple[_Key, tuple[float, float]]]:
     """The medians of a node; of a mixture of pairs those of its groups."""
-    for figure in node.classes:
+    for figure in (figure for figure in node.classes if not figure.runs_disagree):
         words = ", ".join(filter(None, (text.measured(figure.measurement), names.home(figure.home))))
         for group, ns in (figure.groups or {"": figure.median_ns}).items():
             of = ", ".join(filter(None, (figure.name, group)))
             yield (figure.measurement, words, of, "ns"), (ns, math.nan)
-    for cell in node.cells:
+    for cell in (cell for cell in node.cells if not cell.runs_disagree):
         key = (cell.measurement, text.measured(cell.measurement), names.row(cell.name), cell.unit)
         yield key, (cell.median, cell.achieved)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 
 from nodeprint.judge.outcome import Outcome, ReasonDetail
 from nodeprint.report import text, verdict_files
-from nodeprint.report.pages import brief, common
+from nodeprint.report.pages import brief, common, medians
 from tests.support import printed, verdicts
 
 
@@ -22,6 +23,21 @@ def test_medians_of_one_node_have_intervals_and_of_several_ranges() -> None:
     several = printed.medians({"cn1": verdicts.node(), "cn2": slower}, 80)
     assert several[0].startswith("medians over 2 nodes") and any("112 to 123" in line for line in several)
     assert all(len(line) <= 80 for line in (*alone, *several))
+
+
+def test_two_runs_that_disagree_have_no_median() -> None:
+    apart = {"runs": 2, "left_out": 2}
+    hop = replace(verdicts.classes()[1], median_ns=58.4, ci_low_ns=36.9, ci_high_ns=79.9, **apart)
+    memory = replace(verdicts.cells()[0], median=100.0, ci_low=80.0, ci_high=120.0, **apart)
+    both = verdicts.node(classes=(hop,), cells=(memory,))
+    agreeing = verdicts.node(classes=(verdicts.classes()[1],), cells=())
+    shown = " ".join(printed.medians({"cn1": both}))
+    for words in ("36.9 to 79.9 ns the runs disagree", "80 to 120 ns the runs disagree"):
+        assert words in re.sub(" +", " ", shown)
+    of_tables = [common.class_table((hop,)), common.cell_table((memory,)), medians.table({"cn1": both, "cn2": both})]
+    for words in (shown, " ".join(printed.medians({"cn1": both, "cn2": both})), *map(str, of_tables)):
+        assert not re.search(r"\b(58.4|100) ns", words)
+    assert "112 ns" in " ".join(printed.medians({"cn1": both, "cn2": agreeing})), "it is no part of the fleet's median"
 
 
 def test_mixture_is_shown_by_group() -> None:

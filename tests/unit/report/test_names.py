@@ -44,7 +44,7 @@ def test_an_interval_says_which_runs_it_is_of() -> None:
     assert names.over_runs(56.8, 66.7, "ns", 3) == "56.8 to 66.7 ns"
     assert names.over_runs(59.5, 61.5, "ns", 6, 1) == "59.5 to 61.5 ns (5 of 6 runs)"
     assert names.over_runs(81_300, 20_100_000, "ns", 3) == "81.3 \N{MICRO SIGN}s to 20.1 ms"
-    assert names.over_runs(26, 122, "ns", 2, 2) == "26 to 122 ns (runs differ)"
+    assert names.over_runs(26, 122, "ns", 3, 3) == "all runs: 26 to 122 ns"
     assert names.over_runs(float("nan"), float("nan"), "ns", 1) == ""
 
 
