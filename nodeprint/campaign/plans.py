@@ -17,6 +17,10 @@ from nodeprint.settings.config import read_plan
 from nodeprint.settings.config_file import Config
 
 _SECONDS = 60.0
+#: A kernel's start and its pinning, which its plan does not count.
+_START_S = 1.0
+#: The rate at which a CPU gets pages and gives them back, as measured in a virtual machine, and how many CPUs help.
+_PAGES_BYTES_PER_S, _MOST_TOUCHERS = 0.5e9, 8
 #: The smallest group of CPUs that shares memory controllers: an L3 where each is a NUMA node.
 _CPUS_A_NODE = 8
 #: What a refusal says that depends on the machine: on the node that is to be measured it may be none.
@@ -48,16 +52,36 @@ def check(plan: str, kernels: Path, config: Path, here: bool) -> None:
 
 
 def seconds(kernels: Path, kernel: str, arguments: Sequence[str], machine: Mapping[str, str] | None = None) -> float:
-    """How long a run takes at a slow interconnect's 195 ns a hop, here or on the `machine` that this environment stands
-    for. Raises NodeprintError with the kernel's sentence."""
+    """Return how long a run takes at a slow interconnect's 195 ns a hop, here or on the `machine` that this environment
+    stands for. Raises NodeprintError with the kernel's sentence."""
+    return _seconds(_planned(kernels, kernel, arguments, machine))
+
+
+def process_seconds(kernels: Path, kernel: str, arguments: Sequence[str]) -> float:
+    """Return how long the process of a run exists: `seconds`, its start, and the pages of its memory, which the system
+    zeroes before the measurement and takes back after it. Raises NodeprintError as `seconds`."""
+    from nodeprint.machine.topology.facts import cpu_list  # noqa: PLC0415 (as in `_absent`)
+
+    fields = _planned(kernels, kernel, arguments)
+    cpus = len(cpu_list(fields["cpus"], "--plan")) if "cpus" in fields else 1
+    memory_s = float(fields.get("memory_bytes", 0)) / _PAGES_BYTES_PER_S / min(cpus, _MOST_TOUCHERS)
+    return _START_S + memory_s + _seconds(fields)
+
+
+def _planned(
+    kernels: Path, kernel: str, arguments: Sequence[str], machine: Mapping[str, str] | None = None
+) -> dict[str, str]:
     done = _asked(kernels, kernel, arguments, machine)
     if done is None:
         raise NodeprintError("does not start here", key=kernel, advice="call `make kernels`")
     fields = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if " " in line)
-    time = fields.get("seconds_at_195_ns", fields.get("seconds"))
-    if done.returncode or time is None:
+    if done.returncode or not {"seconds_at_195_ns", "seconds"} & fields.keys():
         raise NodeprintError(_last_words(done) or "no time in its plan", key=kernel)
-    return float(time)
+    return fields
+
+
+def _seconds(fields: Mapping[str, str]) -> float:
+    return float(fields.get("seconds_at_195_ns", fields.get("seconds", "nan")))
 
 
 def unavailable(kernels: Path, kernel: str, arguments: Sequence[str]) -> str:

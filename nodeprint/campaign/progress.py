@@ -32,8 +32,6 @@ _LEFT = re.compile(r": \d+ of \d+ \(\d+ %\), (?P<seconds>[0-9]{1,9}) s left$")
 _TAIL_BYTES = 1 << 20
 #: node-run's own list of what came of each measurement.
 _NOTES = "outcomes.tsv"
-#: A kernel's start and its pinning, which its plan does not count.
-_START_S = 1.0
 #: Until this share is done, plans and background load weigh as much as measured times, and the time left is a range of
 #: `_LEAST` to `_MOST` times the estimate.
 _EARLY, _LEAST, _MOST = 0.2, 0.8, 1.5
@@ -333,9 +331,8 @@ def watch(folder: Path, only: Collection[str] = ()) -> CampaignProgress:
     # of an inventory the number of CPUs is not known, and no time before the first node is done
     for row in plan if most or not elsewhere else []:
         with suppress(NodeprintError):  # without it no time can be estimated
-            planned[row.name] = (
-                plans.seconds(Path("kernels/build"), row.kernel, [*row.arguments.split(), *elsewhere]) + _START_S
-            )
+            arguments = [*row.arguments.split(), *elsewhere]
+            planned[row.name] = plans.process_seconds(Path("kernels/build"), row.kernel, arguments)
     limit_s = 60.0 * config.slurm.minutes if config.launch == "slurm" and config.slurm.minutes else math.inf
     return CampaignProgress(folder, jobs, configuration.steps(plan), planned, limit_s)
 
