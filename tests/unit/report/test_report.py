@@ -366,11 +366,14 @@ def test_file_names_stay_in_their_folder(node: str) -> None:
 
 
 def test_without_verdict_or_with_an_unknown_node_the_error_is_a_sentence(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(NodeprintError, match="not a campaign directory; specify one"):
+        documents.write(tmp_path)
+    (tmp_path / "nodes.tsv").touch()
     with pytest.raises(NodeprintError, match="no verdict yet"):
         documents.write(tmp_path)
     with pytest.raises(NodeprintError, match="no node cn9 in this campaign; its nodes are "):
         documents.write_nodes(folder, ["node001", "cn9"], tmp_path)
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["nodes.tsv"]
 
 
 @pytest.mark.parametrize("name", ["report", "report/tables", "report/figures"])
