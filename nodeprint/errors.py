@@ -11,6 +11,10 @@ from pathlib import Path
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
+#: A longer word, such as a path, is cut.
+_LONGEST_WORD = 40
+
+
 class NodeprintError(Exception):
     """Bad input or a missing part. The command line prints it as one sentence and ends with 2.
 
@@ -71,9 +75,15 @@ def unreadable(path: Path | str, error: OSError) -> NodeprintError:
 
 
 def printable(text: str, limit: int = 200) -> str:
-    """`text` on one line without control characters, cut to `limit`, for terminals and pages."""
+    """Return `text` on one line without control characters, for terminals and pages.
+
+    A text beyond `limit` ends with "..." after a whole word, as half a number is another number.
+    """
     clean = text if text.isprintable() else "".join(c if c.isprintable() else "?" for c in text)
-    return clean if len(clean) <= limit else clean[: limit - 3] + "..."
+    if len(clean) <= limit:
+        return clean
+    kept, blank, rest = clean[: limit - 2].rpartition(" ")
+    return (kept if blank and len(rest) < _LONGEST_WORD else clean[: limit - 3]) + "..."
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

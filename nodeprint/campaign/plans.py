@@ -58,8 +58,10 @@ def seconds(kernels: Path, kernel: str, arguments: Sequence[str], machine: Mappi
 
 
 def process_seconds(kernels: Path, kernel: str, arguments: Sequence[str]) -> float:
-    """Return how long the process of a run exists: `seconds`, its start, and the pages of its memory, which the system
-    zeroes before the measurement and takes back after it. Raises NodeprintError as `seconds`."""
+    """Return how long the process of a run exists: `seconds`, its start, and the time for its pages.
+
+    The system zeroes the pages before the measurement and takes them back after it. Raises NodeprintError as `seconds`.
+    """
     from nodeprint.machine.topology.facts import cpu_list  # noqa: PLC0415 (as in `_absent`)
 
     fields = _planned(kernels, kernel, arguments)

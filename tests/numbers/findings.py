@@ -82,7 +82,7 @@ def _counts(finding: Json, words: tuple[str, ...], record: str) -> Iterator[Fact
     yield of(jobs_showing, "", r"Found in $", " of")
     streams = {cell["stream"] for cell in finding["cells"] if "stream" in cell}
     yield of(len(streams), "", "mean of $", " streams?")
-    yield of(len(finding["finer"]), "", "explains $", " differences?")
+    yield of(len(finding["finer"]), "", "accounts for $", " differences?")
     for measurement in {finer["measurement"] for finer in finding["finer"]}:
         count = sum(finer["measurement"] == measurement for finer in finding["finer"])
         yield of(count, "", "", " differences?")

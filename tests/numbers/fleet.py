@@ -265,10 +265,10 @@ def of_acceptance(judged: Sequence[Campaign]) -> Iterator[Fact]:
             outcomes.setdefault(name, set()).add(node["outcome"])
     accepted = sum(of == {"SAME"} for of in outcomes.values())
     deviating = sum(bool(of & {"DEVIATES", "WRONG RESULT", "OUT OF SPEC", "SPLIT"}) for of in outcomes.values())
-    yield Fact(len(outcomes), "", "Of $", " nodes?")
-    yield Fact(accepted, "", r"Of \d+ nodes?,? $")
-    yield Fact(deviating, "", ", $", " deviate")
-    yield Fact(len(outcomes) - accepted - deviating, "", r"and (of )?$")
+    yield Fact(len(outcomes), "", r"campaign: \d+ of $", " nodes?")
+    yield Fact(accepted, "", r"every campaign: $")
+    yield Fact(deviating, "", r"at least one campaign: $")
+    yield Fact(len(outcomes) - accepted - deviating, "", r"not verified or not measured: $")
 
 
 def of_fleet(campaign: Campaign) -> Iterator[Fact]:

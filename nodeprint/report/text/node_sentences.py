@@ -142,9 +142,9 @@ def _both_values(values: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _detail(reason: Reason, detail: str) -> str:
-    """Another program's words, as the sentence of the reason takes them."""
+    """Return the words of another program as the sentence of the reason takes them: as a sentence, or in brackets."""
     if reason.outcome is Outcome.NOT_MEASURED or reason.why is ReasonDetail.UNUSABLE:
-        return detail or say("unknown_reason")
+        return sentence(detail or say("unknown_reason"))
     return f" ({detail})" if detail else ""
 
 

@@ -129,8 +129,8 @@ def test_nodes_of_one_kind_with_reasons_of_their_own_have_a_row_each() -> None:
     assert [(line.names, line.text) for line in lines] == [
         ("cn[1,5-7]", "TIMEOUT"),
         ("cn2", "NODE_FAIL"),
-        ("cn3", "the archive is cut"),
-        ("cn4", "no space left"),
+        ("cn3", "The archive is cut"),
+        ("cn4", "No space left"),
     ]
     shown = printed.summary(verdicts.verdict(nodes)).splitlines()
     assert shown[-5:-2] == [
