@@ -56,7 +56,31 @@ def packed_table(figures: ValueTable, campaign: str, better: Mapping[str, units.
     )
     # what a protocol rests on is named by it, as the table itself is not in the campaign's folder
     versions = {"table": f"{Path(figures.source).name}, SHA-256 {figures.digest}"} if figures.digest else {}
-    return PackedFleet(campaign, False, nodes, quantities, versions, notes=figures.notes)
+    notes = (*figures.notes, *_unknown_units(frame, better))
+    return PackedFleet(campaign, False, nodes, quantities, versions, notes=notes)
+
+
+def _unknown_units(frame: pd.DataFrame, better: Mapping[str, units.Better]) -> list[str]:
+    """Return a note for each unit without a known better direction: a typing error would turn worse into better."""
+    of_units: dict[tuple[str, str], list[str]] = {}
+    for metric, unit in frame[["metric", "unit"]].drop_duplicates().itertuples(index=False):
+        if unit and metric not in better and units.known(unit) is None:
+            of_units.setdefault((unit, _side(metric, unit, better)), []).append(metric)
+    return [
+        say(
+            "read",
+            "unknown_unit",
+            unit=printable(unit, 20),
+            metrics=", ".join(printable(metric, 40) for metric in metrics),
+            side=side,
+            option=f"--better '{printable(metrics[0], 40)}={'lower' if side == 'higher' else 'higher'}'",
+        )
+        for (unit, side), metrics in of_units.items()
+    ]
+
+
+def _side(metric: str, unit: str, better: Mapping[str, units.Better]) -> units.Better:
+    return better.get(metric) or units.better(metric, unit) or "higher"
 
 
 #: Terms of pairs of CPUs, and what outcomes rest on beside the terms of models.
@@ -101,8 +125,7 @@ def _quantity(metric: str, rows: pd.DataFrame, figures: ValueTable, better: Mapp
     for at, time in zip(row[::-1].tolist(), rows["time"].to_numpy()[::-1].tolist(), strict=True):
         started[at] = time
     unit = str(rows["unit"].iloc[0])
-    side = better.get(metric) or units.better(metric, unit) or "higher"
-    model = Model("value", "log", called(metric), side, _terms(dims), {}, tuple(dims))
+    model = Model("value", "log", called(metric), _side(metric, unit, better), _terms(dims), {}, tuple(dims))
     node, job, run = unique.T.copy()
     return Measured.from_arrays(
         called(metric),

@@ -95,6 +95,24 @@ def test_lower_is_better_of_times() -> None:
     assert judged(rows_of(values), better=("triad=lower",)).nodes["n003"].findings[0].worse
 
 
+@pytest.mark.parametrize(
+    ("metric", "unit", "options", "said"),
+    [
+        ("score", "furlong", (), "the unit furlong of score is unknown, so higher counts as better; --better "),
+        ("latency", "nss", (), "the unit nss of latency is unknown, so lower counts as better; --better "),
+        ("latency", "nss", ("higher",), ""),
+        ("score", "", (), ""),
+        ("score", "GB/s", (), ""),
+    ],
+)
+def test_an_unknown_unit_is_announced_with_the_assumed_direction(
+    metric: str, unit: str, options: tuple[str, ...], said: str
+) -> None:
+    verdict = judged(rows_of(fleet(4), metric, unit), better=options)
+    notes = [note for note in text.fleet_notes(verdict) if "unknown" in note]
+    assert len(notes) == bool(said) and said in "".join(notes)
+
+
 def test_one_run_is_never_the_same() -> None:
     values = fleet(runs=1)
     assert names(judged(rows_of(values)), Outcome.SAME) == []
