@@ -34,9 +34,8 @@ def report(
     width: Annotated[
         float | None,
         typer.Option(
-            max=1000,
             metavar="MM",
-            help="Width of these figures in mm, 40 or more. The default (0) is a column (88) or a page (180).",
+            help="Width of these figures in mm, 40 to 1000. The default (0) is a column (88) or a page (180).",
         ),
     ] = None,
     style: Annotated[

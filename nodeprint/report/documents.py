@@ -130,9 +130,9 @@ def _figure_files(
     drawn."""
     if not figures:
         return None
-    if width and not width >= render.LEAST_MM:
-        advice = f"name {render.LEAST_MM} or more, or 0 for a column or a page"
-        raise NodeprintError(f"figures of {width:g} mm have no room for their letters", key="--width", advice=advice)
+    if width and not render.LEAST_MM <= width <= render.MOST_MM:  # neither does nan
+        advice = f"specify {render.LEAST_MM} to {render.MOST_MM}, or 0 for a column or a page"
+        raise NodeprintError(f"'{width:g}' is not a width of figures in mm", key="--width", advice=advice)
     saved_to = FigureFiles(_target(campaign, out, pseudonyms) / "figures", width, style)
     saved_to.in_style  # noqa: B018
     return saved_to

@@ -25,6 +25,8 @@ from nodeprint.report.figures.style import Style
 
 #: Below this width, in mm, letters and scales of the smallest figures leave nothing to draw in.
 LEAST_MM = 40
+#: No page is wider.
+MOST_MM = 1000
 _INCH = 25.4
 #: In mm: around all that is drawn, between columns and rows of axes, for the line of the origin, and around axes while
 #: letters are measured.

@@ -42,13 +42,13 @@ def test_every_figure_is_a_file_with_its_numbers_and_origin(campaign: Path, tmp_
     assert (out / "figures/cluster/tolerances.csv").read_text().startswith("# campaign sim, all nodes, ")
 
 
-@pytest.mark.parametrize("words", [("--width", "3"), ("--width", "39.9"), ("--width", "-1")])
+@pytest.mark.parametrize("words", [("--width", width) for width in ("3", "39.9", "-1", "1001", "nan", "inf")])
 def test_a_width_that_leaves_no_room_is_refused_before_anything_is_drawn(
     campaign: Path, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     done = CliRunner().invoke(app, ["report", str(campaign), "--figures", "--to", str(tmp_path), *words])
     assert done.exit_code != 0 and isinstance(done.exception, NodeprintError)
-    assert "--width: figures of " in str(done.exception) and "name 40 or more" in str(done.exception)
+    assert "is not a width of figures in mm; specify 40 to 1000, or 0 for a column" in str(done.exception)
     assert not list(tmp_path.iterdir())
 
 
@@ -60,7 +60,7 @@ def test_the_least_width_is_drawn(campaign: Path, tmp_path: Path) -> None:
 
 def test_a_width_without_figures_is_refused(campaign: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["report", str(campaign), "--to", str(tmp_path), "--width", "90"])
-    assert done.exit_code != 0 and "--width: is for files of figures; add --figures" in str(done.exception)
+    assert done.exit_code != 0 and "--width: is for figures as files; add --figures" in str(done.exception)
 
 
 def test_style_that_is_absent_is_named(campaign: Path, tmp_path: Path) -> None:
