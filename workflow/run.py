@@ -1,9 +1,13 @@
-"""workflow/run: the main job: discover, then Snakemake: measure, judge, measure suspects again, report. `make run`
-calls it.
+"""workflow/run: the main job, which `make run` calls. It lists the nodes, then calls Snakemake to measure and judge
+them, to remeasure suspects, and to write the report.
 
-Exit code: 0 it did its work and nothing was found; 1 nothing was measured, or it is not finished; 2 bad configuration
-or options; 3 an outcome is among those that --fail-on names; 128 + the signal that interrupted it: what was measured is
-kept, and the next call continues it.
+Exit statuses:
+
+    0        success, no finding
+    1        nothing was measured, or the campaign is not finished
+    2        wrong configuration or options
+    3        --fail-on counts an outcome
+    128 + N  signal N interrupted it; results are kept, and the next call resumes
 """
 
 from __future__ import annotations
@@ -44,7 +48,7 @@ LOCKS = Path(".snakemake/nodeprint")
 
 
 def nodeprint(*words: str | Path) -> int:
-    """Call `nodeprint`; what it says on standard error is shown."""
+    """Call `nodeprint`, whose standard error is shown; return its exit status."""
     return wait(start(["nodeprint", *words], stdout=subprocess.DEVNULL))
 
 
@@ -73,7 +77,7 @@ class Call:
         self.screen.say(f"nodeprint: {text}")
 
     def check(self) -> None:
-        """Raise NodeprintError where this call asks for what cannot be done, before it waits for another one."""
+        """Raise NodeprintError if this call cannot be done, before it waits for another one."""
         if self.report_only:
             return
         try:  # the site's own file is named, also where options replace keys of it
@@ -83,7 +87,7 @@ class Call:
             raise NodeprintError(f"{error}, as in `{call}`") from error
 
     def run(self) -> int:
-        """Do the main job; returns the exit code."""
+        """Do the main job; return the exit status."""
         self.take_lock()
         if code := self.discover(self.again or ""):
             return code
@@ -105,7 +109,7 @@ class Call:
         return self.result(failure)
 
     def discover(self, again: str) -> int:
-        """List the nodes and clear what failed, with a new job for those of `again`; the exit code."""
+        """List the nodes and clear failed jobs, with a new job for the nodes of `again`; return the exit status."""
         return nodeprint("discover", "--config", self.config_file, *(["--again", again] if again else []))
 
     def take_lock(self) -> None:
@@ -138,7 +142,7 @@ class Call:
     # --- Snakemake ---
 
     def measure(self) -> str:
-        """Let Snakemake do all that is missing. Returns why it failed, or nothing."""
+        """Let Snakemake do all missing steps; return the reason of a failure, or an empty text."""
         log = Log(self.campaign / "logs/run.log")
         watched = progress.watch(self.campaign, recheck.at_work(self.campaign))
         measured, unfinished = watched.measured_before(), len(watched.unfinished())
@@ -185,7 +189,7 @@ class Call:
         self.load_before = other_load.readings()
 
     def keep_other_load(self, watched: progress.CampaignProgress) -> None:
-        """Keep what else was at work while this machine was measured."""
+        """Record the background load during the measurement of this machine."""
         if self.load_before is not None:
             for job in watched.jobs.values():
                 with suppress(NodeprintError):  # a full disk costs this remark alone
@@ -193,7 +197,7 @@ class Call:
         self.load_before = None
 
     def watch(self, log: Log, steps: Steps) -> None:
-        """Show what is new: lines of our programs, steps that ended, and how far the present one is."""
+        """Show new lines of nodeprint's programs, steps that ended, and the progress of the current one."""
         for line in log.new_lines():
             if self.screen.verbose or terminal.is_shown(line):
                 self.screen.say(line)
@@ -204,7 +208,7 @@ class Call:
         self.screen.show(*steps.present())
 
     def interrupted(self, number: int) -> str:
-        """End all that was started, in order, and say what is kept. Nothing is judged that is half measured."""
+        """End all started programs in order, and return a message about the kept results. Nothing is judged."""
         jobs = ""
         if self.snakemake is not None:
             stays = number == signal.SIGHUP and self.config.launch == "slurm"
@@ -230,7 +234,7 @@ class Call:
     # --- the end ---
 
     def result(self, failure: str) -> int:
-        """Print what was found; the exit code. Whoever read along may be gone."""
+        """Print the result; return the exit status. The reader may be gone."""
         out = None if sys.stdout.isatty() else subprocess.PIPE  # on a terminal in color
         with start(["nodeprint", "show", self.campaign], stdout=out) as process:
             text, _ = process.communicate()
@@ -256,7 +260,7 @@ class Call:
 
 
 class Steps:
-    """The steps of a call, seen by the files that they write."""
+    """The steps of a call, observed by the files that they write."""
 
     FILES = (("gather", "store/fleet.json"), ("judge", "verdict.json"), ("report", "report/cluster.pdf"))
 
@@ -271,7 +275,7 @@ class Steps:
         self.began = time.monotonic()
 
     def ended(self) -> list[str]:
-        """What was done since the last call of this, and how long it took."""
+        """Return the steps that ended since the last call of this, with their duration."""
         if self.listed != [*map(modified, self.lists)]:
             self.listed = [*map(modified, self.lists)]
             if suspects := recheck.at_work(self.campaign):
@@ -294,7 +298,7 @@ class Steps:
         return progress.span(seconds)
 
     def present(self) -> tuple[str, str, float | None]:
-        """The step at work, how far it is in words, and as a share."""
+        """Return the current step, its progress in words, and as a share."""
         if self.measuring:
             state = self.watched.glance()
             return self.name, progress.progress(state), progress.share(state)

@@ -1,5 +1,7 @@
-"""Signals in one place: they are blocked from the first line on and taken where a program waits, so that nothing is
-ever interrupted between two statements. What is started gets them as they usually are."""
+"""Signals are blocked from the first line on, and taken only while the program waits.
+
+So nothing is interrupted between two statements. Started programs get signals unblocked.
+"""
 
 from __future__ import annotations
 

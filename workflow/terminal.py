@@ -1,4 +1,4 @@
-"""What a call of the main job shows while it works: one line of progress, and what our programs say."""
+"""The output of the main job while it runs: a line of progress, and messages of nodeprint's programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LONGEST = 400
 
 
 def already(complete: int, nodes: int, places: int, unfinished: int, call: str) -> str:
-    """What was measured before this call, in a sentence; empty where nothing was. `call` are its words."""
+    """Return a sentence about earlier measurements, or an empty text. `call` is the command line of this call."""
     total = nodes * places
     scope = "this node" if nodes == 1 else f"these {nodes} nodes"
     if complete == 0:
@@ -65,10 +65,10 @@ class Log:
 
 
 class Screen:
-    """Standard error: sentences, and below them one line that is redrawn in place where it is a terminal.
+    """Standard error: sentences, and on a terminal one line below them that is redrawn.
 
-    Where it is none, the line is written now and then: more rarely the longer it takes, so that a night is no
-    thousand lines. A reader who leaves is no error.
+    In a file or pipe the line is repeated at growing intervals, so that a night does not fill a thousand lines. A
+    closed reader causes no error.
     """
 
     FIRST_S, MOST_S, SHARE = 10.0, 600.0, 0.05
@@ -91,7 +91,7 @@ class Screen:
                 self._console.print(Text(text))
 
     def show(self, step: str, words: str, part: float | None = None) -> None:
-        """Show what a step does now; with `part`, its share from 0 to 1, also where there is no terminal."""
+        """Show the progress of a step. With `part`, its share from 0 to 1, show it without a terminal too."""
         if self._progress is None:
             if part is not None:
                 self._now_and_then(f"nodeprint: {step}: {words}")

@@ -22,7 +22,7 @@ NO_KERNELS = "the kernels could not be packed for the nodes; logs/run.log says w
 
 
 def jobs(campaign: Path, nodes: Path) -> dict[str, Path]:
-    """The folder of the job of each node of a list."""
+    """Return the directory of the job of each node of a list."""
     rows = (line.split("\t") for line in reading.required(nodes).splitlines())
     return {row[0]: campaign / "nodes" / row[0] / f"job{row[1]}" for row in rows}
 

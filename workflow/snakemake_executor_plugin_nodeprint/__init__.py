@@ -1,18 +1,19 @@
-"""A Snakemake executor for measuring: a job of Snakemake is a job of Slurm on one whole node, and what runs there is
-the rule's own command, without Snakemake or Python.
+"""A Snakemake executor for measuring: each job of Snakemake is a job of Slurm on one whole node.
 
-A rule says by its resources what its jobs are:
-  sbatch         options of sbatch, with one `--nodelist=NAME`
-  slurm_name     the job's name in Slurm, the same in every call: by it and its node a job of a former call is found
-  unavailable_s  so long a job waits for a node that was taken out of service, in seconds
-  late_s         so late the login node may see what the node wrote
-  silence_s      so long a controller that does not answer is asked again
-  at_a_time      so many jobs of the campaign are in the queue at most, whatever --jobs allows
-  per_second     so many of them are submitted in a second at most
-  poll_s         squeue is asked this often, in seconds
-Its first output is status.json in a folder of the job's own, which gets launch.log, too; the campaign is three folders
-above. A job that ends without it is settled: status.json then says why, so that the workflow goes on with the others
-(`retries` come first).
+The job runs the command of the rule, without Snakemake or Python. The resources of a rule describe its jobs:
+
+    sbatch         options of sbatch, with one `--nodelist=NAME`
+    slurm_name     the name in Slurm, the same in every call; it and the node identify a job of a former call
+    unavailable_s  longest wait for a node that is out of service, in seconds
+    late_s         longest delay until the login node sees the files of a node, in seconds
+    silence_s      longest wait for a controller that does not answer, in seconds
+    at_a_time      most jobs of the campaign in the queue, whatever --jobs allows
+    per_second     most submissions a second
+    poll_s         interval between calls of squeue, in seconds
+
+The first output of a rule is status.json in the directory of its job, which also gets launch.log. The campaign is three
+directories above. If a job ends without status.json after its `retries`, the executor writes one with the reason, and
+the workflow continues with the others.
 """
 
 from __future__ import annotations
@@ -51,8 +52,7 @@ common_settings = CommonSettings(
 
 
 class Executor(RemoteExecutor):  # type: ignore[misc] # Snakemake has no types
-    """Hands Snakemake's jobs to `jobs.Launch`, one a campaign, in the thread that checks them, and back what came of
-    them."""
+    """Passes the jobs of Snakemake to the `jobs.Launch` of their campaign, and returns their outcomes."""
 
     def __init__(self, workflow: WorkflowExecutorInterface, logger: LoggerExecutorInterface) -> None:
         try:

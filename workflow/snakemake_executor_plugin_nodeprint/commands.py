@@ -1,4 +1,4 @@
-"""Slurm's commands, each asked once: what they print, that they refused, or that nobody answered."""
+"""Slurm's commands, each called once: their output, a rejection, or no answer."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _LINES = 6
 
 
 class NoAnswerError(Exception):
-    """Slurm did not answer, or not with what was asked: nothing is known."""
+    """Slurm did not answer, or answered something else: nothing is known."""
 
 
 class RefusedError(Exception):
-    """sbatch will not take this job."""
+    """sbatch rejects this job."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ def environment() -> dict[str, str]:
 
 
 def ask(*words: str, lock: int | None = None) -> str:
-    """What a command of Slurm prints; it keeps the descriptor `lock` open for as long as it lives.
+    """Return the output of a command of Slurm, which keeps the descriptor `lock` open while it runs.
 
-    Raises NoAnswerError with its last lines, and NodeprintError where there is no such command.
+    Raises NoAnswerError with its last lines, and NodeprintError if the command does not exist.
     """
     # into files: a command may leave a child that holds a pipe open
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
@@ -81,7 +81,7 @@ def ask(*words: str, lock: int | None = None) -> str:
 
 
 def submit(words: Sequence[str], lock: int) -> str:
-    """Submit a job; its number. Raises RefusedError, or NoAnswerError where the job may or may not be in the queue."""
+    """Submit a job; return its number. Raises RefusedError, or NoAnswerError if the job may or may not be queued."""
     try:
         number, *_ = ask("sbatch", "--parsable", *words, lock=lock).strip().split(";")  # and the cluster's name
         return number
@@ -93,21 +93,23 @@ def submit(words: Sequence[str], lock: int) -> str:
 
 
 def queue(names: Iterable[str], *, ended: bool = False) -> dict[tuple[str, str], Listed]:
-    """The user's jobs by job name and node: those that wait, run or are ending, and all others that Slurm knows still
-    where `ended` ones are asked for. Raises NoAnswerError."""
+    """Return the user's jobs by job name and node: those that wait, run or are ending.
+
+    With `ended`, also all other jobs that Slurm still knows. Raises NoAnswerError.
+    """
     which = [f"--name={','.join(names)}", *(["--states=all"] if ended else [])]
     return parse_queue(ask("squeue", "--me", *which, "--noheader", "--format=%j|%n|%i|%T|%r"))
 
 
 def parse_queue(text: str) -> dict[tuple[str, str], Listed]:
-    """squeue's lines. Of several jobs of a node the one that is in the queue counts, then the newest."""
+    """Parse the lines of squeue. A queued job of a node counts before ended ones, and a newer one before older ones."""
     rows = [cells for line in text.splitlines() if len(cells := line.split("|", 4)) == 5 and cells[2].isdigit()]
     rows.sort(key=lambda cells: (cells[3] not in slurm.ENDED, int(cells[2])))
     return {(name, node): Listed(number, state, printable(why, 120)) for name, node, number, state, why in rows}
 
 
 def user_has_jobs() -> bool:
-    """Whether this user has any job in the queue but the one that this is called in (from scrontab, say)."""
+    """Return whether this user has another job in the queue than the one that runs this program (by scrontab, say)."""
     with suppress(NoAnswerError):
         numbers = ask("squeue", "--me", "--noheader", "--format=%A").split()
         return any(number != os.environ.get("SLURM_JOB_ID") for number in numbers)

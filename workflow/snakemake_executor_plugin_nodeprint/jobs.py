@@ -1,10 +1,10 @@
 """The Slurm jobs of a campaign, submitted and followed until each has an outcome or a reason.
 
-What is true of a job is what its status.json says, then squeue, scontrol, and sacct where there is accounting; "no
-answer" never means "gone". A job is known by its name and its node, so that a call after one that was killed finds what
-is in the queue and submits nothing twice, also where the kill came between sbatch and the note of its number.
+The state of a job follows from its status.json, then from squeue, scontrol, and sacct if there is accounting. "No
+answer" never means "gone". Name and node identify a job. So a call after a killed one finds the queued jobs and submits
+nothing twice, even if the kill came right after sbatch.
 
-The campaign's launch/jobs.tsv has node, job, Slurm's number, state and reason of each; launch/lock is held meanwhile.
+The campaign's launch/jobs.tsv has node, job, Slurm's number, state and reason of each. The call holds launch/lock.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ NAMED = 3
 
 
 def say(text: str) -> None:
-    """A line for the terminal and the log; nobody may read along any more."""
+    """Print a line for the terminal and the log, whose reader may be gone."""
     with suppress(OSError):
         print(f"slurm: {printable(text, 600)}", file=sys.stderr)
 
 
 @dataclass
 class Job:
-    """The job of a node: what it is to Slurm, what Slurm said of it last, and what came of it."""
+    """The job of a node: its request to Slurm, its last state there, and its outcome."""
 
     folder: Path
     #: What Slurm runs.
@@ -136,11 +136,11 @@ def job_of(folder: Path, command: str, resources: Mapping[str, object]) -> Job:
 
 
 def script(folder: Path, command: str) -> str:
-    """What Slurm runs: `command`, with launch.log in `folder` for what it says.
+    """Return the script that Slurm runs: `command`, with its output in launch.log in `folder`.
 
-    slurmstepd would open a log by its name, whatever lies there: a symbolic link that somebody planted in a shared
-    folder, or a pipe that nobody reads. So Slurm writes nothing (`--output=/dev/null`), and the script opens a file
-    that is not there yet (`set -C` is O_EXCL), which gets its name afterwards.
+    slurmstepd would open a log by its name, even a symbolic link of another user in a shared directory, or a pipe
+    without a reader. So Slurm writes nothing (`--output=/dev/null`). The script opens a new file (`set -C` is O_EXCL)
+    and renames it.
     """
     log = shlex.quote(str(folder.absolute() / "launch.log"))
     new = f"{shlex.quote(str(folder.absolute()))}/.launch.$(cat /proc/sys/kernel/random/uuid)"
@@ -151,7 +151,7 @@ def script(folder: Path, command: str) -> str:
 
 
 def outcome(folder: Path) -> str:
-    """What came of a job by its status.json; empty while there is none that can be read."""
+    """Return the outcome of a job from its status.json; empty while no readable one exists."""
     with suppress(OSError):
         os.scandir(folder).close()  # NFS asks its server for a folder that is opened
     status = job_status.known(folder)
@@ -178,7 +178,7 @@ def last_words(folder: Path) -> str:
 
 
 class Launch:
-    """The jobs of one campaign. `step` is called again and again; `cancel` may be called beside it."""
+    """The jobs of one campaign. `step` is called repeatedly; `cancel` may run at the same time."""
 
     def __init__(self, campaign: Path) -> None:
         self.home = campaign / "launch"
@@ -318,7 +318,7 @@ class Launch:
         return listed is not None and listed.id == job.id and listed.state not in slurm.ENDED
 
     def silence(self, now: float, answer: str) -> None:
-        """No answer: nothing is known, nothing is given up; said once, and the end of the patience is the end."""
+        """Report once that Slurm does not answer, and raise NodeprintError after the longest wait."""
         self.known, self.polled = False, time.monotonic()
         if self.silent_since is None:
             say(f"no answer from Slurm ({answer}); jobs that run go on, and it is asked again until it answers")
@@ -332,7 +332,7 @@ class Launch:
             )
 
     def wait_or_run(self, job: Job, listed: Listed, now: float) -> None:
-        """Take what squeue says of a job in the queue, also of one that ended and was queued again."""
+        """Take the state of a queued job from squeue, also of one that ended and was requeued."""
         job.state, job.reason, job.ended_s = listed.state, listed.reason, None
         stuck = job.state == "PENDING" and _STUCK.search(job.reason)
         job.since = (job.since or now) if stuck else None
@@ -340,7 +340,7 @@ class Launch:
             self.stuck(job, now)
 
     def gone(self, job: Job, listed: Listed | None, now: float) -> None:
-        """A job that is in the queue no more: how it ended, once. Where none of Slurm's commands knows, it ended."""
+        """Record how a job ended that left the queue, once; as ended if no command of Slurm knows it."""
         of_job = listed if listed and listed.id == job.id else None
         job.state, job.reason = (of_job.state, of_job.reason) if of_job else ("", "")
         if of_job is None or of_job.state == "FAILED":
@@ -367,7 +367,7 @@ class Launch:
         return bool(ended)
 
     def stuck(self, job: Job, now: float) -> None:
-        """A job that waits for what does not come by itself waits no longer than for a while."""
+        """Cancel a job that has waited too long for something that needs an administrator."""
         if job.since is None or now - job.since < job.unavailable_s:
             return
         with suppress(NoAnswerError):
@@ -428,7 +428,7 @@ class Launch:
         return True
 
     def submit(self, job: Job) -> str:
-        """Submit a job; its number. In a thread of its own: what comes of it is noted by `submitted`."""
+        """Submit a job in a thread of its own; return its number. `submitted` records the result."""
         for folder in (job.folder.parent, job.folder):
             files.own_folder(folder)
         files.check(job.folder / "launch.log")
@@ -436,7 +436,7 @@ class Launch:
         return commands.submit([*words, f"--wrap={script(job.folder, job.command)}"], self.lock)
 
     def submitted(self, job: Job, done: Future[str]) -> str:
-        """Take what sbatch said of a job; why it was refused where the user has as many as is allowed."""
+        """Take the answer of sbatch; return the reason of a rejection if the user has as many jobs as allowed."""
         try:
             job.id = done.result()
         except CannotWriteError as error:  # its folder is a link, or the disk is full
@@ -453,8 +453,10 @@ class Launch:
         return ""
 
     def is_full(self, job: Job, refusal: str, now: float) -> bool:
-        """Whether a job that sbatch refused is taken when others have ended; where that is not known it is tried for as
-        long as a job waits for its node."""
+        """Return whether sbatch will accept a rejected job after others have ended.
+
+        If that is unknown, it is tried for as long as a job waits for its node.
+        """
         if not _LIMIT.search(refusal) or (_TOO_MUCH.search(refusal) and not _FULL.search(refusal)):
             return False
         if any(other.id for other in self.open()):
