@@ -59,7 +59,7 @@ def test_a_file_has_its_nodes_name_or_one_that_can_be_a_files() -> None:
 
 def test_nodes_are_folded_and_other_names_are_shown_in_eighty_letters() -> None:
     assert names.nodes(["cn002", "cn001", "gpu7"]) == "cn[001-002],gpu7"
-    assert names.nodes(["a b" * 27, "cn001"]) == f"cn001,{('a b' * 27)[:77]}..."
+    assert names.nodes(["a b" * 27, "cn001"]) == f"cn001,{('a b' * 27)[:76]}...", "cut between words"
     assert names.nodes(["a b" + "x" * 77]) == "a b" + "x" * 77 and names.nodes([]) == ""
 
 
