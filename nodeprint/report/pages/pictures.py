@@ -113,8 +113,8 @@ def of_finding(
             data = fabric_figures.own_messages(fabric_figures.of_finding(campaign.verdict.fabric, finding), finding)
         else:
             levels = campaign.levels(finding.measurement, node)
-            places = "pairs" if levels.quantity.of_pairs else "cells"
             data = own_places.own_places(levels, node, finding, campaign.peers(node, levels))
+            places = _pairs_drawn(data) if levels.quantity.of_pairs else "cells"
     except NodeprintError:
         return ()
     if is_metric(finding.measurement) and data.sizes["place"] == 1:
@@ -139,6 +139,12 @@ def of_finding(
     )
     name = f"finding-{number}"
     return (picture(campaign, node, strips.strip, data, width, name=name, alt=alt, caption=caption),)
+
+
+def _pairs_drawn(data: xr.Dataset) -> str:
+    """How the pairs of a finding are drawn, from the title of their axis: one by one, or by a CPU of theirs."""
+    axis = title_of(data.place).partition(" (")[0]
+    return "pairs" if axis.startswith("pair ") else f"pairs, by {axis}"
 
 
 def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width: float = SMALL) -> tuple[Picture, ...]:
