@@ -1,4 +1,4 @@
-"""The one exception that users see, as one sentence: what is wrong, where, and what to do."""
+"""The exceptions for users: one sentence with the place, the problem and the advice."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LONGEST_WORD = 40
 
 
 class NodeprintError(Exception):
-    """Bad input or a missing part. The command line prints it as one sentence and ends with 2.
+    """Bad input or a missing component. The command line prints one sentence and exits with status 2.
 
     `where` is a file, `line` a line number in it (from 1), `column` a column, `key` a key's path; each optional.
-    `advice` says what to do; `problem` is the sentence without it.
+    `advice` tells the user how to proceed; `problem` is the sentence without it.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ def unexpected(error: Exception) -> str:
 
 
 class CannotWriteError(NodeprintError):
-    """Nothing is wrong with what was read; what follows from it could not be kept (a full disk, a read-only folder)."""
+    """The input is valid, but the results cannot be written (a full disk, a read-only directory)."""
 
 
 class NoServiceError(NodeprintError):
-    """Nothing is wrong with what was asked for; whoever would do it is away. The command line ends with 1."""
+    """The request is valid, but the service is not available. The command line exits with status 1."""
 
 
 def unreadable(path: Path | str, error: OSError) -> NodeprintError:
@@ -87,6 +87,6 @@ def printable(text: str, limit: int = 200) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """A question to who may have misspelt `name`: about the most similar of `names`; empty where none is similar."""
+    """A question that suggests the most similar of `names` for a misspelled `name`; empty if none is similar."""
     similar = get_close_matches(name, names, n=1)
     return f"did you mean {printable(similar[0], 60)}?" if similar else ""

@@ -1,8 +1,8 @@
-"""The one way to write: a file appears in one step, and nothing but a regular file is ever replaced.
+"""Atomic writes that replace only regular files.
 
-A rename replaces whatever is at its target, and root may replace anything, /dev/null by a table. So each target is
-looked at first. A symbolic link is refused, wherever it leads: what is behind it may belong to somebody else, and to
-replace the link itself would cut it off. Links among the folders of a path are followed.
+A rename replaces any target, and root may even replace /dev/null with a table. So each target is checked first. A
+symbolic link is rejected: its target may belong to somebody else, and replacing the link would cut it off. Links among
+the parent directories of a path are followed.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def write(path: Path, content: str | bytes | memoryview) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A new empty file beside `path`, to be written to; it becomes `path` at the end, in one step.
+    """A new empty file next to `path`, to be written to; it becomes `path` at the end, in one step.
 
-    A reader sees the old file or the new one, whatever happens in between. The folders of `path` are made.
-    Raises CannotWriteError where `path` is there and no regular file, before anything is written, or where that fails.
+    A reader sees either the old file or the new one. Parent directories are created. Raises CannotWriteError if `path`
+    exists and is not a regular file, before anything is written, or if writing fails.
     """
     with _partial(path, stat.S_IFREG) as partial:
         partial.touch(exist_ok=False)  # by O_EXCL: a link that waits under this name is not followed
@@ -50,7 +50,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
-    """As `replacing`, for a folder: what it held before is gone at the end."""
+    """As `replacing`, for a directory: its former content is gone at the end."""
     check_directories(path)
     with _partial(path, stat.S_IFDIR) as partial:
         partial.mkdir()
@@ -67,8 +67,10 @@ def make_directories(path: Path) -> None:
 
 
 def check_directories(path: Path) -> None:
-    """Raise CannotWriteError if the directory `path` would need a new one in `/`: root may make it, and a path that
-    begins there with a name that does not exist has a typing error."""
+    """Raise CannotWriteError if the directory `path` would need a new one in `/`.
+
+    Root may create it, but a path that begins with a missing name is a typing error.
+    """
     top = Path(*path.absolute().parts[:2])
     if not top.exists():
         problem = "does not exist, and nodeprint creates no directory in `/`"
@@ -93,8 +95,10 @@ def opened(path: Path) -> int:
 
 
 def own_folder(path: Path) -> Path:
-    """Make the folder `path` where it is not there; returns it. Raises CannotWriteError where it is a link: what is
-    written there would come to whom it belongs."""
+    """Create the directory `path` if it is missing; returns it.
+
+    Raises CannotWriteError if it is a link: the owner of its target would get the results.
+    """
     try:
         if path.is_symlink():
             raise CannotWriteError(
@@ -108,15 +112,17 @@ def own_folder(path: Path) -> Path:
 
 
 def refuse_links(*folders: Path) -> None:
-    """Raise CannotWriteError where one of these folders of a campaign is a link."""
+    """Raise CannotWriteError if one of these directories of a campaign is a link."""
     for folder in folders:
         if folder.is_symlink():
             own_folder(folder)
 
 
 def check(path: Path) -> None:
-    """Raise CannotWriteError where a file of a campaign is no regular file or has another name (a hard link), before it
-    is appended to or another program writes it."""
+    """Raise CannotWriteError if a file of a campaign is not a regular file or has another name (a hard link).
+
+    Call it before the file is appended to or another program writes it.
+    """
     advice = "remove it, then run again"
     _check(path, stat.S_IFREG, advice)
     with suppress(OSError):
@@ -126,7 +132,7 @@ def check(path: Path) -> None:
 
 
 def rename(path: Path, name: str) -> None:
-    """Give a file another name in its folder. Raises CannotWriteError as `replacing` does."""
+    """Give a file another name in its directory. Raises CannotWriteError as `replacing` does."""
     target = path.with_name(name)
     _check(target, stat.S_IFREG)
     path.replace(target)
@@ -141,7 +147,7 @@ def remove(path: Path) -> None:
 
 @contextmanager
 def _partial(path: Path, kind: int) -> Iterator[Path]:
-    """A free name beside `path`, of which nothing is left at the end; an OSError becomes a CannotWriteError."""
+    """A free name next to `path` that is removed at the end; an OSError becomes a CannotWriteError."""
     _check(path, kind)
     partial = path.with_name(f".{path.name[:100]}.{os.urandom(4).hex()}")
     try:

@@ -1,5 +1,8 @@
-"""Processes that work beside this one. Ctrl-C is for this one alone, which then ends them: a terminal sends it to all,
-and each would write a traceback of its own. They end with this one, however it is ended."""
+"""Worker processes that end with this process.
+
+A terminal sends Ctrl-C to all processes, and each would write its own traceback. So only this process handles it, and
+ends the others.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +30,11 @@ _P = ParamSpec("_P")
 
 
 class Pool(ProcessPoolExecutor):
-    """Processes that are never interrupted by themselves, and are ended at once where this one leaves by an exception
-    that is no error, as Ctrl-C is. What they hold for a while, such as temporary folders, is then removed."""
+    """Worker processes that ignore Ctrl-C.
+
+    If this process leaves by an exception that is not an `Exception`, such as Ctrl-C, they end at once and remove their
+    temporary directories.
+    """
 
     def __init__(
         self,
@@ -51,7 +57,7 @@ class Pool(ProcessPoolExecutor):
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> Any:
-        """Wait for what is at work, or end it."""
+        """Wait for the running tasks, or end them."""
         if kind is not None and not issubclass(kind, Exception):
             self.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
@@ -69,8 +75,8 @@ def mapped(
 ) -> Iterator[_T]:
     """The results of `task` for each item, in order, by `count` processes.
 
-    A process that is killed, as where memory runs out, costs a sentence on stderr; what was not done is done by one
-    process fewer. Raises NodeprintError where the only process left is killed, too.
+    If a process is killed, as when memory runs out, a sentence on stderr says so, and one process fewer does the rest.
+    Raises NodeprintError if the last process is killed, too.
     """
     waiting, done = dict(enumerate(items)), dict[int, _T]()
     total, yielded = len(waiting), 0
@@ -108,7 +114,7 @@ def _say_killed(count: int, error: BrokenProcessPool) -> None:
 
 
 def end_by_signal() -> None:
-    """Let SIGTERM end this process as Ctrl-C does: what it holds is removed, and its processes end with it."""
+    """Let SIGTERM end this process as Ctrl-C does, so that it cleans up and its processes end with it."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
@@ -121,9 +127,11 @@ def _begin(initializer: Callable[..., object] | None, arguments: tuple[Any, ...]
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that began it is gone: a pool that is killed ends none of its processes. What it
-    works on has some seconds to remove what it holds; the pool's loop would take the exit for an error of the task and
-    wait for the next one for ever."""
+    """End this process when its parent is gone: a pool that is killed ends none of its processes.
+
+    The task has some seconds to clean up. Then the process exits, because the pool's loop would take the exit for an
+    error of the task and wait for the next one.
+    """
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -1,9 +1,7 @@
-"""The one way to read what nodes wrote into a folder that several may write: regular files alone, no more than a limit,
-and nothing that unpacks without end.
+"""Safe reads of files that nodes wrote into a shared directory: only regular files, with limits on both sizes.
 
-A named pipe would be waited for, and a symbolic link leads to what somebody else may read or not. A compressed file of
-some KiB may hold GiBs of zeros; what kernels and surveys write packs at most 60-fold (a survey of 2 x 64 cores: 54,
-records: 5 to 13).
+A named pipe would block, and a symbolic link may lead to another user's file. A compressed file of some KiB may hold
+GiBs of zeros. Output of kernels and surveys packs at most 60-fold (a survey of 2x64 cores: 54, records: 5 to 13).
 """
 
 from __future__ import annotations
@@ -63,7 +61,7 @@ def content(path: Path, most: int = TEXT_BYTES, *, follows: bool = False) -> byt
 
 
 def text(path: Path, most: int = TEXT_BYTES) -> str:
-    """All of the regular file `path` as UTF-8, with what is none replaced. Raises OSError as `content` does."""
+    """All of the regular file `path` as UTF-8, with invalid bytes replaced. Raises OSError as `content` does."""
     return content(path, most).decode(errors="replace")
 
 
@@ -81,7 +79,7 @@ def whole_number(text: str) -> int | None:
 
 
 def beyond_limit(unpacked: int, packed: int, most: int = RECORD_BYTES) -> str:
-    """What is wrong with a file of `packed` bytes of which `unpacked` came out so far; empty while nothing is."""
+    """The problem with a file of `packed` bytes that has yielded `unpacked` bytes so far; empty if none."""
     if unpacked > most:
         return f"unpacks to more than {most >> 20} MiB"
     if unpacked > max(FREE_BYTES, MOST_TIMES * packed):

@@ -1,4 +1,4 @@
-"""How far long work is, on stderr: for what takes longer than two seconds."""
+"""Progress of long work on stderr, after two seconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FIRST, _TERMINAL, _FILE = 2.0, 0.5, 30.0
 
 
 def counted(items: Iterable[T], total: int, what: str) -> Iterator[T]:
-    """`items`, of which there are `total`, with their count: `nodeprint: 120 of 1000 nodes read, about 40 s left`."""
+    """`items` with a progress line on stderr: `nodeprint: 120 of 1000 nodes read, about 40 s left`."""
     begun = time.monotonic()
     due, said = begun + _FIRST, False
     terminal = sys.stderr.isatty()

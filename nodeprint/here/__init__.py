@@ -1,5 +1,5 @@
-"""This machine alone, measured in a minute and shown: a campaign of one node in the user's cache folder.
+"""A one-minute measurement of this machine: a campaign of one node in the user's cache directory.
 
-`plan` chooses what fits into the time, `measure` has node-run measure it, `result` reads what came of it and `view`
-shows that.
+`time_budget` chooses measurements that fit into the time, `measure` has node-run take them, `result` reads them and
+`view` prints them.
 """

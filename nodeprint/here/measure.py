@@ -1,4 +1,4 @@
-"""Measures this machine into a folder of the user's cache, and continues what was interrupted."""
+"""Measure this machine into a directory of the user's cache, and resume an interrupted measurement."""
 
 from __future__ import annotations
 
@@ -24,15 +24,18 @@ Progress = Callable[[str, str], None]
 
 
 def cache() -> Path:
-    """The folder of all measurements of this user: one for each call that was not continued."""
+    """The directory of all measurements of this user: one for each call that did not resume an earlier one."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "nodeprint" / "here"
 
 
 def prepare(place: Path) -> Path:
-    """The campaign to measure into, below `place`: the newest one where that was interrupted since this boot, else a
-    new one with a plan that fits into the time. Raises NodeprintError where no kernel is there, one CPU alone is
-    allowed, or nothing can be written."""
+    """The campaign to measure into, below `place`: the newest one if it was interrupted since this boot, else a new
+    one.
+
+    The plan of a new one fits into the time. Raises NodeprintError if there is no kernel, only one CPU is allowed, or
+    nothing can be written.
+    """
     boot = _BOOT.read_text().strip()
     for folder in sorted(place.glob("*Z"), reverse=True)[:1]:
         if not is_complete(folder) and (folder / "boot_id").is_file() and (folder / "boot_id").read_text() == boot:
@@ -56,7 +59,7 @@ def prepare(place: Path) -> Path:
 
 
 def newest(place: Path) -> Path:
-    """The newest complete measurement below `place`. Raises NodeprintError where there is none."""
+    """The newest complete measurement below `place`. Raises NodeprintError if there is none."""
     for folder in sorted(place.glob("*Z"), reverse=True):
         if is_complete(folder):
             return folder

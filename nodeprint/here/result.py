@@ -25,9 +25,12 @@ from nodeprint.summary.references import ReferenceResult, references
 
 
 class Result(msgspec.Struct, frozen=True):
-    """A measurement of this machine. `unmeasured` says why a measurement of the plan is not there, `warnings` what the
-    machine shows that is in the way, `references` how its results compare with machines of add-ons, and
-    `beside_fleet` in sentences beside those of a fleet. `memory` is there where it could be more or gives little."""
+    """A measurement of this machine.
+
+    `unmeasured` has the reasons for missing measurements of the plan, and `warnings` the disturbances on the machine.
+    `references` compares its results with machines of add-ons, `beside_fleet` with a fleet, in sentences. `memory` is
+    set if memory could be faster or achieves little.
+    """
 
     folder: str
     outcome: Outcome
@@ -60,7 +63,7 @@ def read(folder: Path, fleet: FleetReference | None = None) -> Result:
 
 
 def _any_failed(folder: Path) -> bool:
-    """Whether a measurement was refused or failed; one that is unavailable here is named alone."""
+    """Whether a measurement was rejected or failed; an unavailable one does not count."""
     return any(status.untaken for status in _outcomes(folder))
 
 

@@ -1,4 +1,4 @@
-"""What is measured in the time that there is: for each kernel the richest arguments of which three runs fit."""
+"""The plan for a time budget: for each kernel the richest arguments with which three runs fit."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Seconds = Callable[[str, Sequence[str]], float]
 
 @cache
 def steps() -> Mapping[str, Measurement]:
-    """The measurements of kernels that say how they are measured here, by name, in the order in which a node is
-    measured: what heats the processor comes last."""
+    """The measurements of kernels that declare arguments for this use, by name, in the order of measuring. Those that
+    heat the processor come last."""
     return {name: known for name, known in measurements().items() if known.here is not None}
 
 
@@ -56,7 +56,7 @@ def rows(cpus: int, seconds: Seconds, start_s: float = START_S) -> list[PlanRow]
 
 
 def _improvements(choices: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str, int]]:
-    """A measurement with richer arguments or more runs (empty and 0: as they are), from what is worth most to least."""
+    """A measurement with richer arguments or more runs (empty and 0: unchanged), the most valuable first."""
     yield from ((name, "", _RUNS) for name in choices)
     for level in range(1, max(map(len, choices.values()))):
         yield from ((name, arguments[level], 0) for name, arguments in choices.items() if level < len(arguments))

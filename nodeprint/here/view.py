@@ -1,4 +1,4 @@
-"""What was measured here, for a terminal: matrix, medians, labels, and what disturbs."""
+"""The results of this machine for a terminal: matrix, medians, labels and disturbances."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from nodeprint.summary.node_summary import LEVELS, MedianValue, NodeSummary
 
 
 def shown(measurement: str) -> str:
-    """What a measurement is called."""
+    """The title of a measurement."""
     known = steps().get(measurement)
     return known.here.name if known is not None and known.here is not None else measurement
 
 
 def sections(result: Result) -> tuple[Section, ...]:
-    """Everything, the matrix first and what is to be done last."""
+    """All sections, from the matrix to the advice."""
     summary = result.summary
     moved = text.moved_most(result.disturbances)
     taken = text.taken_most(result.disturbances)
@@ -73,7 +73,7 @@ def labels(summary: NodeSummary) -> str:
 
 
 def medians(figures: Sequence[MedianValue]) -> Table:
-    """A row for each figure: what it is of, its median, its interval."""
+    """A row for each result: its name, median and interval."""
     rows, before = [], ""
     for label, name, median, interval in (row for figure in figures for row in _rows(figure)):
         rows.append(("" if label == before else label, name, median, interval))

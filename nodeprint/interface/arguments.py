@@ -1,4 +1,4 @@
-"""What a public function is called with, held against its annotations: a wrong type ends in a sentence."""
+"""Checks of public functions' arguments against their annotations: a wrong type raises one sentence."""
 
 from __future__ import annotations
 

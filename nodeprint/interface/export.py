@@ -70,7 +70,7 @@ def _values(campaign: Path, measurement: str) -> Iterator[pd.DataFrame]:
 
 
 def classes(verdict: Verdict) -> pd.DataFrame:
-    """The medians of each class of pairs on each node, with their 95 % intervals in ns."""
+    """The medians of each class of pairs on each node, with their 95% intervals in ns."""
     fields = [field for field in ClassFigure.__struct_fields__ if field != "groups"]
     rows = [
         {"node": name} | {field: getattr(figure, field) for field in fields}

@@ -72,7 +72,7 @@ class OpenCampaign:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What was judged."""
+        """The verdict."""
         return verdict_files.read(self.folder)
 
     @property
@@ -106,12 +106,14 @@ class OpenCampaign:
         return _joined(tables.messages(read_fabrics(self.folder)[0]))
 
     def classes(self) -> pd.DataFrame:
-        """The median of each class of pairs on each node, with its 95 % interval."""
+        """The median of each class of pairs on each node, with its 95% interval."""
         return export.classes(self.verdict)
 
     def quadrants(self, measurement: str, node: str) -> pd.DataFrame:
-        """What the I/O die does: a row for each difference between own quadrant, partner, others and other sockets, in
-        ns with its simultaneous interval. No row where no two quadrants are known."""
+        """The effect of the I/O die: differences between own quadrant, partner, others and other sockets.
+
+        A row each, in ns with its simultaneous interval; no rows if fewer than two quadrants are known.
+        """
         blocks = matrix_words.quadrant_blocks(_of_pairs(self.levels(measurement, node)), node)
         return pd.DataFrame([] if blocks is None else matrix_words.quadrant_table(blocks))
 
@@ -156,7 +158,7 @@ class Plot:
     def classes(
         self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
     ) -> Axes:
-        """The distribution of each class of pairs beside that of the other nodes."""
+        """The distribution of each class of pairs, compared with the other nodes."""
         return _drawn(distributions.classes, distributions.by_class(self._pairs(measurement, node), node, home), ax)
 
     def floorplan(self, node: str, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:

@@ -1,5 +1,6 @@
-"""A fleet's own figures as a file of a few kilobytes, without names of nodes, hosts or sites: what others compare a
-single node with. How a figure stands beside it is no verdict.
+"""A fleet's results as a file of a few kilobytes, without names of nodes, hosts or sites.
+
+Others compare a single node with it. The comparison is not a verdict.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ _FAR = 3.0
 
 
 class FleetFigure(msgspec.Struct, frozen=True):
-    """A class of pairs or a row of a measurement in a fleet: the median over its `nodes` in `unit`, their robust
-    standard deviation and that of a node's runs (0 where none has two), relative to it, and the tolerance that the
-    fleet was judged by."""
+    """A class of pairs or a row of a measurement in a fleet: the median over its `nodes` in `unit`.
+
+    The robust standard deviation of nodes and that of a node's runs (0 if no node has two) are relative to it. The
+    tolerance is the one that the fleet was judged by.
+    """
 
     measurement: str
     name: str
@@ -159,9 +162,11 @@ def of_verdict(node: NodeVerdict) -> dict[_Key, float]:
 
 
 def beside(reference: FleetReference, processor: str, values: Mapping[_Key, float]) -> pd.DataFrame:
-    """The figures of a fleet, a row each with the `value` of a node: by how much it is more (`effect`, a share), how
-    many standard deviations of nodes that is (`deviations`), and whether it is `alike`: within the tolerance, or within
-    what nodes of the fleet differ by. No rows where its processor is another."""
+    """The results of a fleet, a row each with the `value` of a node; no rows if its processor is another.
+
+    `effect` is the relative difference, and `deviations` the difference in standard deviations of nodes. `alike` is
+    true within the tolerance, or within the differences between nodes of the fleet.
+    """
     rows = [msgspec.structs.asdict(figure) for figure in reference.figures]
     table: pd.DataFrame = pd.DataFrame(rows, columns=FleetFigure.__struct_fields__)
     if reference.processor and processor and processor_key(reference.processor) != processor_key(processor):
@@ -177,5 +182,5 @@ def beside(reference: FleetReference, processor: str, values: Mapping[_Key, floa
 
 
 def processor_of(node: NodeVerdict) -> ProcessorFacts:
-    """What a judged node's processor is called."""
+    """The processor name of a judged node."""
     return ProcessorFacts(str(node.fingerprint.get("cpu") or ""))

@@ -1,4 +1,4 @@
-"""What was measured on the nodes of a campaign as hwloc.xml: hops, and latency and bandwidth of memory."""
+"""Export of core-to-core latency, memory latency and memory bandwidth as hwloc.xml."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MIB = float(1 << 20)
 
 
 def export(campaign: Path) -> list[Path]:
-    """Write hwloc.xml into the folder of each measured node; returns the paths.
+    """Write hwloc.xml into the directory of each measured node; returns the paths.
 
-    Raises NodeprintError where a survey has no XML of lstopo, or where nothing was measured.
+    Raises NodeprintError if a survey has no XML of lstopo, or if nothing was measured.
     """
     out = []
     for row in node_sheet.read_sheet(campaign / "nodes.tsv"):
@@ -36,7 +36,7 @@ def export(campaign: Path) -> list[Path]:
 
 
 def annotated(folder: Path, measured: MeasuredNode) -> bytes:
-    """The XML of a node's survey with what was measured. Raises NodeprintError where there is none."""
+    """The XML of a node's survey with the measured values. Raises NodeprintError if there is none."""
     root = hwloc.surveyed(folder)
     matrix = measured.summary.matrix
     if matrix is not None:

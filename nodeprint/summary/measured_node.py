@@ -178,7 +178,7 @@ class MeasuredNode:
 
 
 def measured(folder: Path) -> MeasuredNode:
-    """The node of a folder below a campaign's nodes/, or the only one of a campaign. Raises NodeprintError."""
+    """The node of a directory below a campaign's nodes/, or the only one of a campaign. Raises NodeprintError."""
     if (folder / "nodes.tsv").exists():
         return MeasuredNode(folder)
     campaign = folder.parent.parent
@@ -195,7 +195,7 @@ def _rows_shown(square: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> li
 
 
 def places(cpus: Sequence[int], labels: Topology | None) -> CpuLabels:
-    """Where CPUs are by the labels; of a level that is known for none of them nothing is kept."""
+    """The labels of CPUs, without the levels that are unknown for all of them."""
     if labels is None:
         return CpuLabels(tuple(cpus))
     by_number = {cpu.cpu: cpu for cpu in labels.cpus}

@@ -31,8 +31,10 @@ class ProcessorFacts(msgspec.Struct, frozen=True):
 
 
 class CpuLabels(msgspec.Struct, frozen=True):
-    """The CPUs of a matrix in the order of its rows, and for each level the number of the part that each is in, -1
-    where that is unknown. `provenance` says where a level's labels come from."""
+    """The CPUs of a matrix in the order of its rows, and for each level the number of each CPU's component.
+
+    A number is -1 if it is unknown. `provenance` has the source of a level's labels.
+    """
 
     cpus: tuple[int, ...]
     parts: Mapping[str, tuple[int, ...]] = {}
@@ -40,10 +42,10 @@ class CpuLabels(msgspec.Struct, frozen=True):
 
 
 class MedianValue(msgspec.Struct, frozen=True):
-    """A median in `unit` with its 95 % interval over `runs`, None where there are too few of them.
+    """A median in `unit` with its 95% interval over `runs`, None if there are too few of them.
 
-    `name` is the class of pairs, or the row of a measurement's table; `groups` are medians by socket where the median
-    of all is a mixture. The interval is without the runs `left_out`, as of `nodeprint.judge.verdict.ClassFigure`.
+    `name` is the class of pairs, or the row of a measurement's table. `groups` are medians by socket if the median of
+    all is a mixture. The interval is without the runs `left_out`, as of `nodeprint.judge.verdict.ClassFigure`.
     """
 
     measurement: str
@@ -85,8 +87,10 @@ class PairMatrix(msgspec.Struct, frozen=True, dict=True):
 
 
 class SummaryOrigin(msgspec.Struct, frozen=True):
-    """Where it comes from: the day of measuring (ISO 8601, empty where unknown), with which program and versions, and
-    for another tool's matrix its file and what that does not say."""
+    """Its origin: the day of measuring (ISO 8601, empty if unknown) and the program with its versions.
+
+    For another tool's matrix also its file and the facts missing from it.
+    """
 
     program: str
     measured: str = ""
