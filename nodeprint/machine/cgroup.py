@@ -1,4 +1,4 @@
-"""What a machine's control groups allow this process, by the files of a root: versions 1 and 2.
+"""Limits of this process by a machine's control groups (versions 1 and 2), from the files of a root.
 
 A limit of any group above counts as well, so the smallest is what holds
 (https://docs.kernel.org/admin-guide/cgroup-v2.html, .../cgroup-v1/memory.html, .../scheduler/sched-bwc.html).

@@ -49,7 +49,7 @@ class Process(msgspec.Struct, frozen=True):
 
 
 class OtherLoad(msgspec.Struct, frozen=True):
-    """What other processes took while `seconds` went by, the most first; those below LEAST_SHARE are left out.
+    """Load of other processes over `seconds`, the largest first; those below LEAST_SHARE are left out.
 
     `ended` is the share, in CPUs, of processes that ended meanwhile: a compiler or a test suite is many of them. `jobs`
     are the numbers of Slurm jobs that were seen beside ours (node-run), `others` what all that was not ours took then,
@@ -135,19 +135,19 @@ def between(before: pd.DataFrame, after: pd.DataFrame) -> OtherLoad:
 
 
 def now(seconds: float = 1.0) -> OtherLoad:
-    """What other processes take at this moment."""
+    """Measure the current load of other processes."""
     before = readings()
     time.sleep(seconds)
     return between(before, readings())
 
 
 def keep(load: OtherLoad, job: Path) -> None:
-    """Write what other processes took while a job was measured into its folder."""
+    """Write the load of other processes during a job into the job's directory."""
     files.write(job / _FILE, msgspec.json.format(msgspec.json.encode(load), indent=1) + b"\n")
 
 
 def kept(node_folder: Path) -> OtherLoad | None:
-    """What other processes took while the newest job of a node was measured; None where this was not watched."""
+    """Load of other processes during the newest job of a node; None if it was not recorded."""
     jobs = [job for job in node_folder.glob("job*") if job.name[3:].isdecimal()]
     for job in sorted(jobs, key=lambda job: -int(job.name[3:]))[:1]:
         with suppress(OSError):
@@ -161,7 +161,7 @@ def kept(node_folder: Path) -> OtherLoad | None:
 
 
 def _tasks(process: Path) -> list[Path]:
-    """The folders of a process' threads; none where it has ended meanwhile."""
+    """The directories of a process's threads; none if it has ended."""
     try:
         return list((process / "task").iterdir())
     except OSError:

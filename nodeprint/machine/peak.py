@@ -1,4 +1,4 @@
-"""What a node could do at most: its memory by channels and clock, its cores by the width of their vectors.
+"""Theoretical peaks of a node: its memory by channels and clock, its cores by the width of their vectors.
 
 A module moves 8 bytes a transfer (JEDEC's data width of DDR4; DDR5's two halves together), so that a channel of
 DDR4-3200 has 25.6 GB/s. What no program can exceed is not what a program reaches.
@@ -31,12 +31,12 @@ class Memory(msgspec.Struct, frozen=True):
 
     @property
     def bytes_per_s(self) -> float:
-        """What the memory can move as it is configured."""
+        """Peak bandwidth of the memory as configured."""
         return self.channels * self.mts * 1e6 * _BYTES_A_TRANSFER
 
     @property
     def most_bytes_per_s(self) -> float:
-        """What it could move with every channel at the speed that its modules are made for."""
+        """Peak bandwidth with every channel populated, at the rated speed of its modules."""
         channels, mts = max(self.channels, self.all_channels), max(self.mts, self.rated_mts)
         return channels * mts * 1e6 * _BYTES_A_TRANSFER
 

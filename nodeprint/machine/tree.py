@@ -1,4 +1,4 @@
-"""A machine's files below a root: the live system, a captured folder, or an archive that is not unpacked.
+"""A machine's files below a root: the live system, a captured directory, or an archive that is not unpacked.
 
 Paths are relative to the root: `sys/devices/system/cpu/online`. Links are followed inside the tree
 only: an absolute link counts from its root, and nothing outside is read. Contents come from machines nobody
@@ -64,7 +64,7 @@ class Tree(ABC):
 
     @abstractmethod
     def names(self, path: str) -> list[str]:
-        """The sorted names in the folder `path` (`""` is the root)."""
+        """The sorted names in the directory `path` (`""` is the root)."""
 
     def read_text(self, path: str) -> str | None:
         """The contents of `path` as UTF-8, bytes that are none replaced, or None."""
@@ -73,7 +73,7 @@ class Tree(ABC):
 
 
 class _Folder(Tree):
-    """A folder on disk, or the live system."""
+    """A directory on disk, or the live system."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(str(root))
@@ -291,7 +291,7 @@ def _read_archive(path: Path) -> _Archive:
 
 
 def _folder_root(path: Path, marks: Sequence[str]) -> Path | None:
-    """`path`, or the only folder up to two levels below that holds one of `marks` (an unpacked archive)."""
+    """`path`, or the only directory up to two levels below that holds one of `marks` (an unpacked archive)."""
     for mark in marks:
         if (path / mark).exists():
             return path
@@ -303,9 +303,9 @@ def _folder_root(path: Path, marks: Sequence[str]) -> Path | None:
 
 
 def open_tree(path: Path, marks: Sequence[str] = ROOT_MARKS) -> Tree:
-    """The tree of a machine: a root folder (`/` is the live system) or a tar file (plain, gzip, bzip2, xz).
+    """The tree of a machine: a root directory (`/` is the live system) or a tar file (plain, gzip, bzip2, xz).
 
-    An archive may hold the root below any folder: the root is where one of `marks` is found, tried in order.
+    An archive may hold the root below any directory: the root is where one of `marks` is found, tried in order.
     Raises NodeprintError where `path` is absent, garbled, or holds no such root.
     """
     try:

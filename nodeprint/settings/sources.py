@@ -1,4 +1,4 @@
-"""What belongs to nodeprint beside this package: kernels, workflow, profiles, configuration and reports."""
+"""Files of nodeprint outside this package: kernels, workflow, profiles, configuration and reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOMS = ("kernels", "workflow", "ansible", "profiles", "config", "reports", "env
 
 
 def folder() -> Path:
-    """The folder that holds them: in an installed package its own, else the checkout's. Raises NodeprintError."""
+    """The directory of these files: in the installed package, else in the checkout. Raises NodeprintError."""
     package = Path(__file__).parents[1]
     for place in (package / "_sources", package.parent):
         if (place / "kernels" / "node-run").is_file():
@@ -24,7 +24,7 @@ def folder() -> Path:
 
 
 def kernels() -> Path:
-    """The folder of the built kernels; static ones are in `static/` below it. Raises NodeprintError without any."""
+    """The directory of the built kernels; static ones are in `static/` below it. Raises NodeprintError without any."""
     built = folder() / "kernels" / "build"
     if any((place / "coherence").is_file() for place in (built, built / "static")):
         return built
@@ -33,7 +33,7 @@ def kernels() -> Path:
 
 
 def copy(to: Path) -> Path:
-    """Copy them into the new or empty folder `to`, without what was built. Raises NodeprintError where it holds
+    """Copy them into the new or empty directory `to`, without what was built. Raises NodeprintError where it holds
     something or cannot be written; returns it.
     """
     place = folder()

@@ -1,4 +1,4 @@
-"""Simulated fleets: physical paths, silicon by seed, runs drawn apart, planted defects; as records or arrays."""
+"""Simulated fleets: physical paths, silicon by seed, independent runs, injected defects; as records or arrays."""
 
 from nodeprint.simulate.campaign_folder import write
 from nodeprint.simulate.defects import EXAMPLES

@@ -1,4 +1,4 @@
-"""A simulated fleet as a campaign's folder: records in the kernels' own format."""
+"""A simulated fleet as a campaign directory: records in the kernels' own format."""
 
 from __future__ import annotations
 
@@ -48,10 +48,12 @@ from nodeprint.simulate.survey import survey
 
 
 def write(plan: Plan, campaign: Path) -> Path:
-    """The plan's fleet as a campaign folder, every file marked as simulated; the same plan gives the same bytes.
+    """Write the plan's fleet as a campaign directory, with every file marked as simulated.
 
-    Returns the folder.
-    Raises NodeprintError when the folder exists and holds something, or cannot be written.
+    The same plan gives the same bytes.
+
+    Returns the directory.
+    Raises NodeprintError if the directory is not empty or cannot be written.
     """
     if campaign.exists() and not (campaign.is_dir() and not any(campaign.iterdir())):
         raise NodeprintError(
@@ -138,7 +140,7 @@ def _outcome(name: str, run: int, cut: bool) -> RunOutcome:
 
 
 def _header(plan: Plan, number: int, node: NodePlan, *, job: int, run: int) -> dict[str, Any]:
-    """What the records of a run have in common."""
+    """The fields that all records of a run share."""
     return {
         "record": "header",
         "schema": 1,

@@ -1,4 +1,4 @@
-"""What a simulated node's memory, caches, clock and jitter are: cells as the kernels write them."""
+"""Memory, caches, clock and jitter of a simulated node: cells as the kernels write them."""
 
 from __future__ import annotations
 

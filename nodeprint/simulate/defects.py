@@ -1,6 +1,6 @@
-"""Planted defects by text: `node017: core 37 +6%`.
+"""Injected defects by text: `node017: core 37 +6%`.
 
-A defect changes a part of a chip, what a run sees, or what the node says of itself.
+A defect changes a component of a chip, the values of a run, or the node's own report of its configuration.
 
 Parts have the numbers of the topology's labels, machine-wide, which the verdict and the floor plan use as well.
 """
@@ -26,7 +26,7 @@ _CHANGE = r"(?P<sign>[+-])(?P<size>[0-9]{1,4}(?:\.[0-9]+)?)(?P<unit>%|ns)"
 
 @dataclass(frozen=True)
 class NodeDefects:
-    """What is wrong with one node, apart from its chip."""
+    """The defects of one node outside its chip."""
 
     disturbances: tuple[CoreDisturbance, ...] = ()
     fingerprint: dict[str, str] = field(default_factory=dict)
@@ -51,7 +51,7 @@ Effect = Callable[[Paths, Chip, NodeDefects], tuple[Chip, NodeDefects]]
 
 @dataclass(frozen=True)
 class Defect:
-    """A planted defect: on which node, the text, what it does."""
+    """An injected defect: its node, text and effect."""
 
     node: str
     text: str

@@ -16,14 +16,14 @@ from nodeprint.simulate.plan import Plan
 
 
 def description() -> str:
-    """What is simulated, in words."""
+    """A description of the simulated fleet."""
     return say("commands", "demo", change=texts()["change"]["time"]["more"])
 
 
 def write(folder: Path) -> None:
-    """The demo's campaign; an earlier simulated campaign in `folder` is replaced.
+    """Write the demo campaign; replace an earlier simulated campaign in `folder`.
 
-    Raises NodeprintError where the folder holds anything else, or cannot be written.
+    Raises NodeprintError if the directory holds anything else or cannot be written.
     """
     if folder.exists() and not _is_simulated(folder):
         raise NodeprintError(

@@ -1,4 +1,4 @@
-"""What one run of a measurement gives: cells as the kernels write them, with the noise of runs and passes."""
+"""The values of one run of a measurement: cells as the kernels write them, with the noise of runs and passes."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ class DrawnRun:
 
 
 def with_noise(rng: np.random.Generator, passes: int, truth: Floats, noise: float = 1.0, run: float = 1.0) -> Floats:
-    """True cells as the passes of a run show them: with the run's own shift, an error of each cell that stays in the
-    run, and noise of each pass."""
+    """Add noise to true cells: a shift per run, a constant error per cell and run, and noise per pass."""
     tails = rng.standard_t(4, (passes, *truth.shape)) / np.sqrt(2)
     stays = 1 + run * _RUN * rng.standard_normal() + noise * _CELL * rng.standard_normal(truth.shape)
     return np.asarray(truth * stays * (1 + noise * _PASS * tails))

@@ -21,7 +21,10 @@ def line_values(
     run_pass: int,
     rng: np.random.Generator,
 ) -> silicon.Floats:
-    """The hop of each pair on each line of a pass (pair, line); the pair's value is that of its lines' clusters."""
+    """Core-to-core latency of each pair on each line of a pass (pair, line).
+
+    The pair's value is that of its lines' clusters.
+    """
     out = np.empty((len(values), plan.spread.lines))
     over = np.asarray(values, dtype=np.float64)
     if not node.path.in_ccx.all():  # hops inside a CCX are no part of the mean of a way over the die

@@ -60,7 +60,7 @@ class Modes:
 
     @property
     def slow_ns(self) -> Floats:
-        """What the way from site to site costs beyond its steps, ns (site, site)."""
+        """The extra cost of the path from site to site beyond its steps, ns (site, site)."""
         p, q, ns = self.slow_way
         out = np.zeros((self.sites, self.sites))
         out[[p, q], [q, p]] = ns
@@ -205,7 +205,7 @@ def line_ns(pool: LinePool, on: pd.DataFrame, run_pass: int) -> Floats:
 
 
 def figure(pool: LinePool, run_pass: int, values: Floats) -> Floats:
-    """What the kernel makes of `values` (..., line): the mean over clusters of the median over their lines."""
+    """The kernel's value of `values` (..., line): the mean over clusters of the median over their lines."""
     if pool.clusters == 1:
         return np.asarray(np.median(values, axis=-1))
     cluster = pool.cluster[pool.drawn[run_pass]]

@@ -49,7 +49,7 @@ def jitter(of: NodeRun, lost: Floats) -> DrawnRun:
 
 
 def clocks(of: NodeRun, lost: Floats, measure: Measure) -> DrawnRun:
-    """The clock of each core, with what is `lost` of it (pass, core)."""
+    """The clock of each core; `lost` is the share of lost time (pass, core)."""
     hz = measure(of.core_hz, 0.1, run=0.1)[:1]  # a median over a second's windows
     values = {
         "core_hz": hz,
@@ -88,7 +88,7 @@ def loads(of: NodeRun, measure: Measure) -> list[DrawnRun]:
 
 
 def hops_beside_load(of: NodeRun, measure: Measure) -> DrawnRun:
-    """Hops of the first core beside the traffic of another CCX."""
+    """Core-to-core latency of the first core during traffic of another CCX."""
     path, chip = of.node.path, of.node.chip
     beside = _hops_beside(path, hop_latency(path, chip), of.memory_of_core)
     hops = measure(np.array([[[list(hop.values())] for hop in beside.values()]]))
@@ -111,7 +111,7 @@ def hops_beside_load(of: NodeRun, measure: Measure) -> DrawnRun:
 
 
 def _under_load(of: NodeRun) -> Floats:
-    """What of a core's clock is left with all cores at work: (core, phase)."""
+    """The remaining share of a core's clock when all cores are busy: (core, phase)."""
     state, processor = of.node.state, of.processor_factor
     limit = np.array([state.power_limit.get(socket, 1.0) for socket in range(len(processor))])
     cooling = np.array([state.cooling.get(socket, 1.0) for socket in range(len(processor))])
@@ -121,14 +121,14 @@ def _under_load(of: NodeRun) -> Floats:
 
 
 def _steps(cores: int) -> list[Key]:
-    """How many cores are at work: the powers of two, and all."""
+    """The numbers of busy cores: the powers of two, and all."""
     return [count for count in range(1, cores + 1) if count == cores or count & (count - 1) == 0]
 
 
 def _ladder(hertz: Floats, clock_share: Floats, socket_of_core: Ints, steps: Sequence[Key]) -> Floats:
     """The clock of each socket by the cores at work: (socket, scope, step, work); half of what all cost by scalars.
 
-    `clock_share` is what is left of a core's clock (core) when all are at work.
+    `clock_share` (core) is the remaining share of a core's clock when all are busy.
     """
     sockets = np.unique(socket_of_core)
     out = np.empty((len(sockets), 1, len(steps), 2))

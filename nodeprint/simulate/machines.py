@@ -15,7 +15,7 @@ from nodeprint.machine.topology.processors import generation_of
 
 
 def measured_places(topology: Topology) -> tuple[Layout, list[int]]:
-    """What the default measures: one thread of each core, and each core's own siblings.
+    """The default selection: one thread of each core, and each core's own siblings.
 
     Raises NodeprintError for a machine of one core, which has no pair of cores.
     """

@@ -1,4 +1,4 @@
-"""What a simulated node's memory and caches are: latencies and rates.
+"""Memory and caches of a simulated node: latencies and rates.
 
 Base figures are those of a two-socket EPYC: DRAM 95 ns (other socket 200), 150 GB/s a NUMA node (the link to another
 socket carries 70), caches of 4, 14 and 46 cycles.
@@ -107,7 +107,7 @@ def _cache_latency(of: NodeRun) -> Floats:
 
 
 def _rates(of: NodeRun) -> Floats:
-    """What the cores of a NUMA node draw from the memory of another: (NUMA node, NUMA node, stream)."""
+    """Bandwidth of the cores of a NUMA node from the memory of another: (NUMA node, NUMA node, stream)."""
     state = of.node.state
     modules = memory_modules(of.node.topology, {**FINGERPRINT, **state.fingerprint})
     configured = modules.bytes_per_s / modules.most_bytes_per_s if modules else 1.0
@@ -144,7 +144,7 @@ def first_of_socket(of: NodeRun) -> list[int]:
 
 
 def _machine(own_rates: Floats, socket_of_node: Sequence[int | None]) -> Floats:
-    """What all cores draw from their own memory: (socket, scope, stream, pages) of `own_rates` (NUMA node, stream).
+    """Bandwidth of all cores from their own memory: (socket, scope, stream, pages) of `own_rates` (NUMA node, stream).
 
     NaN for the machine at other sockets than the first, and for the only socket, which is the machine.
     """
@@ -160,7 +160,7 @@ def _machine(own_rates: Floats, socket_of_node: Sequence[int | None]) -> Floats:
 
 
 def _ports(path: Paths, chip: Chip, memories: int) -> Floats:
-    """What each CCX draws, and each CCD of several: (CCX, scope, memory, stream).
+    """Bandwidth of each CCX, and of each CCD with several CCXs: (CCX, scope, memory, stream).
 
     NaN where there is no such memory, and for a CCD at other CCXs than its first.
     """

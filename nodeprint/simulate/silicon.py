@@ -203,7 +203,10 @@ def _harvested(cores: int, positions: int, rng: np.random.Generator) -> tuple[Fl
 
 
 def latency(path: Paths, chip: Chip, home: Ints | None = None) -> Floats:
-    """True hop latency of each pair in ns (p), for lines at home on these sockets (p), by default its first CPU's."""
+    """True core-to-core latency of each pair in ns (p).
+
+    `home` is the home socket of the lines (p), by default that of the first CPU.
+    """
     a, b = path.core_a, path.core_b
     work = CORE_NS * (1 / chip.core_clock[a] + 1 / chip.core_clock[b]) + chip.core_add_ns[a] + chip.core_add_ns[b]
     own = np.maximum(path.ccx, 0)
@@ -232,7 +235,7 @@ def message_ns(path: Paths, chip: Chip, size: int) -> Floats:
 
 
 def _through_die_ns(path: Paths) -> Floats:
-    """What a byte of a message takes longer (p) by the quadrants of both ends; nothing without four a socket."""
+    """Extra time per byte of a message (p) by the quadrants of both ends; 0 without four quadrants per socket."""
     if path.n_quadrants != 4 * path.n_sockets or path.layout.slots[:, QUADRANT].min(initial=0) < 0:
         return np.zeros(len(path.core_a))
     a, b = path.quadrant_a % 4, path.quadrant_b % 4
@@ -266,7 +269,7 @@ def draw_run(
     pools: Sequence[lines.LinePool] = (),
     homes: Sequence[Ints] = (),
 ) -> npt.NDArray[np.float32]:
-    """What one run measures: (pass, home, pair) in ns, `truth` having a home each.
+    """The values of one run: (pass, home, pair) in ns, `truth` having a home each.
 
     Drawn anew: the lines of each pass (common, per CCX), the run's temperature and its drift over time, cells that
     stay through the run, autocorrelated passes with heavy tails, and bursts. `pools` are the lines of each socket, and

@@ -1,4 +1,4 @@
-"""A simulated node, and one run of it: what all of its measurements are drawn from.
+"""A simulated node and one run of it: the source of all its measurements.
 
 Each node's memory, links and cores are drawn by its seed, and runs apart from each other, as for pairs.
 """
@@ -131,12 +131,12 @@ class NodeRun:
 
     @property
     def disturbances(self) -> list[CoreDisturbance]:
-        """What disturbs this run."""
+        """The disturbances of this run."""
         _, _, job, run = self.seeds
         return [d for d in self.node.state.disturbances if d.run == 0 or (d.run == run and job == 1)]
 
     def probed_ghz(self, cores: Ints) -> Floats:
-        """What the clock probes just before pairs see of their `cores`, in GHz (as `cores`)."""
+        """The clocks that the probes just before pairs read on their `cores`, in GHz (as `cores`)."""
         rng = np.random.default_rng([*self.seeds, 8])
         of_run = 1 + _CLOCK_RUN * rng.standard_normal()
         return np.asarray(self.core_hz[cores] / 1e9 * of_run * (1 + _PROBE * rng.standard_normal(cores.shape)))

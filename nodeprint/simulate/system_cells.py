@@ -1,6 +1,6 @@
-"""What a simulated node's pages, page faults, wake-ups and barriers are: cells as the kernels write them.
+"""Pages, page faults, wake-ups and barriers of a simulated node: cells as the kernels write them.
 
-Figures are assumptions of the size that servers have: a walk through page tables adds 40 % to a load from memory.
+Figures are assumptions of the size that servers have: a walk through page tables adds 40% to a load from memory.
 What a kernel's file gives values for (`simulated` in measurements.yaml) is drawn from these.
 """
 
@@ -84,8 +84,9 @@ def _fragments(of: NodeRun) -> Cells:
 
 
 def _barriers(of: NodeRun) -> Cells:
-    """Barriers of the cores of a CCX, a socket and the machine in ns: (first core of a CCX, scope, kind), NaN where no
-    such group begins at the core."""
+    """Barriers of the cores of a CCX, a socket and the machine in ns: (first core of a CCX, scope, kind).
+
+    NaN if no such group begins at the core."""
     ccx = of.node.path.ccx_of_core
     firsts, fabric = _firsts(ccx), float(np.mean(of.node.chip.fabric))
     out = np.full((len(firsts), 3, 2), np.nan)

@@ -27,5 +27,5 @@ def read_xml(path: Path) -> Topology:
 
 
 def read_cpuid(path: Path) -> Topology:
-    """The topology by a folder or archive of CPUID dumps, one per CPU. Raises NodeprintError naming file and line."""
+    """Topology from a directory or archive of CPUID dumps, one per CPU. Raises NodeprintError naming file and line."""
     return label(cpuid.read(path))

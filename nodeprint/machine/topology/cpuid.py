@@ -30,7 +30,7 @@ _KINDS = {0x20: "efficiency", 0x40: "performance"}  # leaf 0x1A, EAX[31:24]
 
 
 def read(path: Path) -> Facts:
-    """What a folder (or archive) of dumps `pu0`, `pu1`, ... contains. Raises NodeprintError naming file and line."""
+    """Read a directory or archive of dumps `pu0`, `pu1`, .... Raises NodeprintError naming file and line."""
     tree = open_tree(path, marks=("",))
     below = ""
     for _ in range(3):  # an archive has its folder on top
