@@ -1,1 +1,1 @@
-"""The folder of a campaign while it is measured: its nodes, jobs, plan and progress."""
+"""The directory of a campaign while it is measured: its nodes, jobs, plan and progress."""

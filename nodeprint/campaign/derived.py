@@ -1,4 +1,4 @@
-"""The one folder of a campaign that is made of its records: it may be removed at any time, and is made again."""
+"""The directory with data derived from a campaign's records: it can be removed at any time, and is regenerated."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def file_stem(measurement: str) -> str:
 
 
 def values_file(folder: Path, measurement: str, number: int) -> Path:
-    """Where the values of a measurement are; the number alone tells measurements apart."""
+    """The file with the values of a measurement; the number alone tells measurements apart."""
     return folder / f"{file_stem(measurement)}-{number}.npy"

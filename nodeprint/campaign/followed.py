@@ -1,4 +1,4 @@
-"""What is known of a job by the clock of the login node, in followed.json of the job's folder."""
+"""Times of a job by the clock of the login node, in followed.json of the job's directory."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ NAME = "followed.json"
 
 @dataclass(frozen=True)
 class Followed:
-    """When a job was submitted and when it had ended, by the clock of the login node or Slurm's, never the node's: ISO
-    8601, empty where it is not known."""
+    """The times at which a job was submitted and had ended: ISO 8601, empty if unknown.
+
+    They are by the clock of the login node or Slurm's, never the node's.
+    """
 
     submitted: str = ""
     ended: str = ""
 
 
 def note(job_folder: Path, *, submitted: datetime | None = None, ended: datetime | None = None) -> None:
-    """Note when a job was submitted, or had ended, by what launches it; what was noted before stays.
+    """Note when a job was submitted or had ended; for its launcher. Earlier notes stay.
 
-    Of a job that is continued the first submission and the last end count. Times have a time zone. Raises
-    NodeprintError where it cannot be written.
+    For a resumed job the first submission and the last end count. Times have a time zone. Raises NodeprintError if the
+    file cannot be written.
     """
     noted = read(job_folder)
     first = noted.submitted or (_iso(submitted) if submitted else "")
@@ -36,7 +38,7 @@ def note(job_folder: Path, *, submitted: datetime | None = None, ended: datetime
 
 
 def read(job_folder: Path) -> Followed:
-    """What was noted of a job; nothing where nothing was, or nothing that can be read."""
+    """The recorded times of a job; empty ones if there is no readable file."""
     try:
         content = json.loads(reading.text(job_folder / NAME))
         return Followed(str(content["submitted"]), str(content["ended"]))

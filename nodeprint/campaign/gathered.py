@@ -29,7 +29,7 @@ class NodeState:
 
     @property
     def problem(self) -> str:
-        """The first of all that is wrong with it; empty where nothing is."""
+        """The first of its problems; empty if it has none."""
         return next(iter(self.problems), self.reason)
 
 

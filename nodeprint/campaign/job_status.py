@@ -1,7 +1,7 @@
-"""The outcome of a job, status.json: its one type, with its one reader and its one writer (docs/formats.md).
+"""The outcome of a job, status.json: its only type, reader and writer (docs/formats.md).
 
-On a node `kernels/node-run` writes it, where there is no Python; all else that writes one calls `write`: what follows
-jobs that were lost, LinkTest between nodes, readers and the simulator. Everybody reads it here.
+On a node, where there is no Python, `kernels/node-run` writes it. All other writers call `write`: the follower of lost
+jobs, LinkTest between nodes, readers and the simulator. All readers use this module.
 """
 
 from __future__ import annotations
@@ -97,14 +97,13 @@ class JobStatus:
 
     @property
     def reason(self) -> str:
-        """Why it lacks runs: what was said of the first one, or, where the job was lost, of all; empty where it has
-        all."""
+        """Why it lacks runs: the message of the first one, or of the whole job if it was lost; empty if it has all."""
         first = next(iter(self.untaken), None)
         return "" if first is None else first.message if self.lost else f"{first.name}: {first.message}"
 
 
 def outcome_of(measurements: Collection[RunOutcome]) -> Outcome:
-    """What a job came to with these runs, as node-run says it."""
+    """The outcome of a job with these runs, as node-run states it."""
     outcomes = [run.outcome for run in measurements]
     if "done" not in outcomes:
         return "failed"
@@ -122,7 +121,7 @@ def as_message(text: str) -> str:
 
 
 def read(job: Path) -> JobStatus | None:
-    """The outcome of the job in a folder; None where it has none yet. Raises NodeprintError where it cannot be read."""
+    """The outcome of the job in a directory; None if it has none yet. Raises NodeprintError if it cannot be read."""
     import msgspec  # noqa: PLC0415 (not there where Snakemake alone plans a clone)
 
     try:
@@ -137,7 +136,7 @@ def read(job: Path) -> JobStatus | None:
 
 
 def known(job: Path) -> JobStatus | None:
-    """The outcome of the job in a folder; None where it has none, or none that can be read."""
+    """The outcome of the job in a directory; None if it has none, or an unreadable one."""
     try:
         return read(job)
     except NodeprintError:
@@ -145,7 +144,7 @@ def known(job: Path) -> JobStatus | None:
 
 
 def write(job: Path, status: JobStatus) -> None:
-    """Write the outcome of the job in a folder. Raises CannotWriteError."""
+    """Write the outcome of the job in a directory. Raises CannotWriteError."""
     files.write(job / NAME, json.dumps(plain(status), indent=1) + "\n")
 
 

@@ -12,10 +12,10 @@ from nodeprint.settings import config as configuration
 
 
 def settle(job: Path, reason: str) -> JobStatus:
-    """Write status.json of the folder `job` (<campaign>/nodes/<node>/job<J>), as node-run does where it cannot measure.
+    """Write status.json of the directory `job` (<campaign>/nodes/<node>/job<J>), as node-run does if it cannot measure.
 
-    What the records have complete is done, and all else failed for `reason`; `lost` says that the job did not write it.
-    Raises NodeprintError.
+    Measurements with complete records are done, and all others failed for `reason`; `lost` says that the job did not
+    write it. Raises NodeprintError.
     """
     campaign, node = job.parents[2], job.parent.name
     sheet = {row.node: row for row in node_sheet.read_sheet(campaign / "nodes.tsv")}

@@ -55,7 +55,7 @@ class Node:
 
 
 def columns() -> dict[str, str]:
-    """The sheet's columns in their order, and what they are."""
+    """The sheet's columns in their order, with descriptions."""
     hints = get_type_hints(Node, include_extras=True)
     return {field.name: hints[field.name].__metadata__[0].description for field in fields(Node)}
 
@@ -111,7 +111,7 @@ def read_sheet(path: Path) -> list[Node]:
 
 
 def write_sheet(path: Path, nodes: Sequence[Node]) -> None:
-    """Write nodes.tsv atomically. Raises NodeprintError when the folder is not writable."""
+    """Write nodes.tsv atomically. Raises NodeprintError if the directory is not writable."""
     out = io.StringIO()
     sheet = csv.DictWriter(out, list(columns()), delimiter="\t", lineterminator="\n")
     sheet.writeheader()

@@ -1,4 +1,4 @@
-"""How each node of a campaign stands, while it is measured and afterwards: `nodeprint status`."""
+"""The state of each node of a campaign, during measurement and afterwards: `nodeprint status`."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Status:
         return int(bool(set(self.counts) & set(UNFINISHED)))
 
     def unfinished(self) -> str:
-        """The nodes that are to be measured still, by what they are, in half a sentence; empty where there is none."""
+        """The nodes still to be measured, by state, in half a sentence; empty if there are none."""
         rows = [(standing, names, text) for standing in UNFINISHED for names, text in self._rows(standing)]
         parts = [f"{names} {standing}" + (f" ({text})" if text else "") for standing, names, text in rows[:_MOST_NAMED]]
         if len(rows) > _MOST_NAMED:
@@ -145,7 +145,7 @@ class Status:
 
 
 def read(folder: Path) -> Status:
-    """How every node of a campaign stands now. Raises NodeprintError where there is no campaign."""
+    """The state of every node of a campaign. Raises NodeprintError if the campaign does not exist."""
     sheet = node_sheet.read_sheet(folder / "nodes.tsv")
     unusable = gathered.unusable(folder)
     if any(node.state in _MADE for node in sheet):
@@ -171,8 +171,11 @@ def read(folder: Path) -> Status:
 def _gathered(
     folder: Path, row: node_sheet.Node, node: NodeStanding, unusable: Mapping[str, gathered.NodeState]
 ) -> NodeStanding:
-    """A node that did all it was asked for has failed where its records cannot be used, as those of another host, and
-    is measured in part where some can; so is one that was simulated or imported. What a former job lacks is said."""
+    """A node whose job is complete has failed if its records cannot be used, such as those of another host.
+
+    If some can be used, it is partly measured. The same holds for a simulated or imported node. A problem of a former
+    job is reported.
+    """
     if node.node not in unusable or node.standing not in ("measured", "partly measured", *_MADE):
         return node
     if not gathered.is_of(campaigns.job_folder(folder, row), folder):
@@ -185,8 +188,10 @@ def _gathered(
 
 
 def _asked_anew(folder: Path, queue: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """The rows of jobs.tsv as Slurm has them now, where no call follows them; what is not in the queue is gone, as is
-    what Ansible ran."""
+    """The rows of jobs.tsv with Slurm's current states, if no call follows them.
+
+    Jobs that left the queue, and those that Ansible ran, are gone.
+    """
     if not any(row[2] and row[3] not in ENDED for row in queue.values()):
         return {}
     listed = slurm.in_queue(text_of(folder / "id").strip())
@@ -225,7 +230,7 @@ def _standing(
 
 
 def _running(node: NodeStanding, seen: NodeProgress | None, state: State, number: str, since: str) -> NodeStanding:
-    """The standing of a node that runs: what it measures now by its log; by Ansible only `since` when is known."""
+    """The standing of a running node: its current measurement by its log; for Ansible only `since` is known."""
     if since:
         return replace(node, standing="running", reason=since)
     if not seen or not seen.measurement:
@@ -241,7 +246,7 @@ def _running(node: NodeStanding, seen: NodeProgress | None, state: State, number
 
 
 def _words(node: NodeStanding) -> str:
-    """What is said of a node beside its name."""
+    """The text about a node, without its name."""
     if node.measurement:
         time_left = f", {span(node.left_s)} left" if node.left_s is not None else ""
         return say(
@@ -257,7 +262,7 @@ def _words(node: NodeStanding) -> str:
 
 
 def _folded(names: Sequence[str]) -> str:
-    """Names as one list; what is too long for a line is counted, too."""
+    """Names as one list; the rest of a long line is counted."""
     text = node_lists.fold(names)
     if len(text) <= _LONGEST_LIST:
         return text

@@ -1,4 +1,4 @@
-"""What the kernels say of a plan before anything is measured: what they refuse, and how long they will take."""
+"""The kernels' answers to a plan before measuring: rejected arguments and run times."""
 
 from __future__ import annotations
 
@@ -52,8 +52,11 @@ def check(plan: str, kernels: Path, config: Path, here: bool) -> None:
 
 
 def seconds(kernels: Path, kernel: str, arguments: Sequence[str], machine: Mapping[str, str] | None = None) -> float:
-    """Return how long a run takes at a slow interconnect's 195 ns a hop, here or on the `machine` that this environment
-    stands for. Raises NodeprintError with the kernel's sentence."""
+    """Return the time of a run at a slow interconnect's 195 ns core-to-core latency, here or on the `machine` of this
+    environment.
+
+    Raises NodeprintError with the kernel's sentence.
+    """
     return _seconds(_planned(kernels, kernel, arguments, machine))
 
 
@@ -87,7 +90,7 @@ def _seconds(fields: Mapping[str, str]) -> float:
 
 
 def unavailable(kernels: Path, kernel: str, arguments: Sequence[str]) -> str:
-    """What a kernel lacks on this machine, by its plan; empty where it can measure, or is not known."""
+    """The reason why a kernel cannot measure on this machine, by its plan; empty if it can, or is not known."""
     done = _asked(kernels, kernel, arguments)
     lines = done.stdout.splitlines() if done is not None and done.returncode == 0 else []
     return next((line.partition(" ")[2] for line in lines if line.startswith("unavailable ")), "")
@@ -96,9 +99,9 @@ def unavailable(kernels: Path, kernel: str, arguments: Sequence[str]) -> str:
 def job_minutes(config: Config, plan: str, cpus: int, cores: int, kernels: Path) -> int:
     """Time limit of a job that measures `plan` on a node of so many CPUs on so many cores; `slurm.minutes` wins.
 
-    Twice the time at a slow interconnect's 195 ns a hop, and five minutes for start, survey and pinning. The node's
-    NUMA layout is not known before it is measured, and that of the login node says nothing of it: the longest of the
-    usual ones is planned for (`_layout`). Raises NodeprintError naming the argument's key.
+    Twice the time at a slow interconnect's 195 ns core-to-core latency, and five minutes for start, survey and pinning.
+    The node's NUMA layout is unknown before it is measured, and the login node's may differ. So the plan assumes the
+    longest of the usual ones (`_layout`). Raises NodeprintError naming the argument's key.
     """
     if config.slurm.minutes:
         return config.slurm.minutes
@@ -106,8 +109,10 @@ def job_minutes(config: Config, plan: str, cpus: int, cores: int, kernels: Path)
 
 
 def job_seconds(config: Config, plan: str, cpus: int, cores: int, kernels: Path) -> float:
-    """How long the kernels of `plan` take at 195 ns a hop on a node of so many CPUs on so many cores. Raises
-    NodeprintError naming the argument's key."""
+    """The time of the kernels of `plan` at 195 ns core-to-core latency on a node of so many CPUs on so many cores.
+
+    Raises NodeprintError naming the argument's key.
+    """
     total = 0.0
     for row in read_plan(plan, config.runs):
         words = row.arguments.split()
@@ -138,8 +143,11 @@ def seconds_of(config: Config, plan: str, nodes: Sequence[Node], kernels: Path) 
 
 @contextmanager
 def _layout(cpus: int) -> Iterator[dict[str, str]]:
-    """What makes a kernel plan for a machine of two sockets in which each eight CPUs are an L3 and a NUMA node ("L3 as
-    NUMA"): no layout of so many CPUs in use has more memory nodes, and so more to measure."""
+    """Environment that makes a kernel plan for two sockets in which each eight CPUs are an L3 and a NUMA node ("L3 as
+    NUMA").
+
+    No layout of so many CPUs in use has more memory nodes, and so more to measure.
+    """
     half, last = -(-cpus // 2), (cpus - 1) // _CPUS_A_NODE
     with tempfile.TemporaryDirectory(prefix="nodeprint-plan-") as folder:
         system = Path(folder, "devices/system")
@@ -176,10 +184,10 @@ def _layout(cpus: int) -> Iterator[dict[str, str]]:
 def _asked(
     kernels: Path, kernel: str, arguments: Sequence[str], machine: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str] | None:
-    """What a kernel answers to --plan, the dynamic build before the static one; None where none starts. `machine` is
-    environment that stands for another machine than this one.
+    """A kernel's answer to --plan, the dynamic build before the static one; None if neither starts.
 
-    Asked from the root folder, as a relative path would not be found from a job's folder either.
+    `machine` is environment that stands for another machine than this one. The kernel runs in the root directory, as a
+    relative path would not be found from a job's directory either.
     """
     for program in (kernels / kernel, kernels / "static" / kernel):
         try:

@@ -1,4 +1,4 @@
-"""A campaign's folder made ready for measuring: configuration, plan and sheet written, failed outcomes cleared."""
+"""Preparation of a campaign directory: write configuration, plan and sheet, and clear failed outcomes."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ class OtherCampaignError(NodeprintError):
 
 
 def check(config: Config, again: Sequence[str]) -> None:
-    """Raise NodeprintError where `prepare` would refuse by what is in the campaign's folder. Writes nothing, so that no
-    other call at work on the campaign has to be waited for."""
+    """Raise NodeprintError if `prepare` would reject the campaign's directory.
+
+    Writes nothing, so it does not wait for another call that runs on the campaign.
+    """
     folder = configuration.campaign_folder(config)
     sheet, former = folder / "nodes.tsv", _former(folder / "config.yaml")
     _refuse_other_nodes(folder, former, config)
@@ -49,19 +51,23 @@ def prepare(
     read_whole: Collection[str] = (),
     is_available: Callable[[str], bool] = lambda _: False,
 ) -> Path:
-    """Write or refresh the campaign of `config`; returns its folder.
+    """Write or refresh the campaign of `config`; returns its directory.
 
-    The set of nodes is frozen: `find` says which they are only where there is no sheet yet; Slurm's states are asked
-    again while nodes are pending. A node of `again` gets a new job, and so does one whose unfinished job was begun with
-    other arguments and has nothing complete, with other kernels (`hashes`, by kernel's name) or in another boot: what
-    was measured stays. A failed outcome is set aside, so that the workflow tries it again, and a complete one where the
-    configuration now asks for measurements or runs that the job does not have: node-run adds them to it. Where
-    something is to be measured, suspects are looked for anew after it. Complete jobs are looked through for damaged
-    records, but those of nodes in `read_whole`. A measurement that was unavailable on a node is tried again where
-    `is_available` says that it can be taken now.
+    The set of nodes is frozen: `find` selects them only if there is no sheet yet. Slurm's states are asked again while
+    nodes are pending.
 
-    Raises NodeprintError, also where the configuration now asks for other nodes, or for other arguments than what is
-    complete was measured with.
+    A node of `again` gets a new job. So does a node whose unfinished job was begun with other kernels (`hashes`, by
+    kernel's name) or in another boot. Other arguments require a new job only if nothing of the job is complete. Results
+    stay.
+
+    A failed outcome is set aside, so that the workflow tries it again. A complete one is set aside if the configuration
+    now asks for measurements or runs that the job does not have: node-run adds them. If anything is to be measured, the
+    search for suspects runs again after it. Complete jobs are searched for damaged records, except those of nodes in
+    `read_whole`. A measurement that was unavailable on a node is tried again if `is_available` says that it can be
+    taken now.
+
+    Raises NodeprintError, also if the configuration now asks for other nodes, or for other arguments than those of
+    complete measurements.
     """
     folder = configuration.campaign_folder(config)
     for path in (path for part in (".", "logs", "report") for path in (folder / part).glob("*")):
@@ -139,7 +145,7 @@ def node_run(config: Config, node: Node, job: int) -> list[str]:
 
 
 def job_folder(campaign: Path, node: Node) -> Path:
-    """Where a node's current job is."""
+    """The directory of a node's current job."""
     return campaign / "nodes" / node.node / f"job{node.job}"
 
 
@@ -151,7 +157,7 @@ def rebooted(campaign: Path) -> list[str]:
 
 
 def fabric_job(campaign: Path, nodes: Iterable[Node]) -> Path:
-    """Where the newest job between the nodes is: a new job of any node is one between them, too."""
+    """The directory of the newest job between the nodes. A new job of any node is a new one between them, too."""
     return campaign / f"fabric/job{max((node.job for node in nodes), default=1)}"
 
 
@@ -185,7 +191,7 @@ def _former(path: Path) -> dict[str, Any]:
 
 
 def _refuse_links(folder: Path) -> None:
-    """Raise CannotWriteError where a folder or a log that is written there is a link, or a log is no regular file."""
+    """Raise CannotWriteError if a directory or log to be written is a link, or a log is not a regular file."""
     for name in ("nodes", "launch", "logs", "locks", "fabric"):
         if (folder / name).exists():
             files.own_folder(folder / name)
@@ -222,7 +228,8 @@ def _refuse_other_plan(folder: Path, former: Mapping[str, Any], config: Config, 
 
 
 def _refuse_other_arguments(folder: Path, former: Mapping[str, Any], config: Config, complete: Iterable[Path]) -> None:
-    """What was measured with other arguments cannot be compared. Where only a new nodeprint has others it may stay."""
+    """Reject other arguments, as their results cannot be compared. They may stay if only a new nodeprint changed
+    them."""
     changed = _changed(former, config)
     asked = configuration.rows(configuration.plan(config))
     for job in complete if changed else ():
@@ -243,8 +250,7 @@ def _changed(former: Mapping[str, Any], config: Config) -> list[str]:
 
 
 def _refuse_to_begin_anew(folder: Path, former: Mapping[str, Any], config: Config, pending: Iterable[Node]) -> None:
-    """Jobs that were interrupted are continued with the arguments that they have: a new job would begin at nothing, and
-    what is complete of the old one would count no more."""
+    """Reject a new job for interrupted ones: it would start from nothing and discard their complete measurements."""
     asked = configuration.rows(configuration.plan(config))
     lost, apart, lacking = dict[str, int](), ("", "", ""), ""
     for node in pending:
@@ -281,8 +287,11 @@ def _differing(begun: Mapping[str, str], asked: Mapping[str, str]) -> list[tuple
 
 
 def _add_what_is_new(complete: Iterable[Path], plan: str, more_runs: bool) -> dict[str, int]:
-    """Ask for the measurements that `plan` has beyond these jobs, and for its runs where the configuration asks for
-    `more_runs` than before; on how many nodes each of these is new."""
+    """Ask for the measurements that `plan` has beyond these jobs, and for its runs if the configuration asks for
+    `more_runs` than before.
+
+    Returns the number of nodes for each.
+    """
     asked = configuration.read_plan(plan)
     added: dict[str, int] = {}
     for job in complete:
@@ -312,7 +321,7 @@ def _set_aside_what_lacks(complete: Iterable[Path], is_available: Callable[[str]
 
 
 def _note_changes(path: Path, former: Mapping[str, Any], config: Config, added: Mapping[str, int]) -> None:
-    """Say which keys a call changes of an existing campaign's configuration, and what it measures for that."""
+    """Print the configuration keys that a call changes in an existing campaign, and the measurements that follow."""
     now = checked_yaml.plain(config)
     changed = sorted(key for key in {*former, *now} if former.get(key) != now.get(key)) if former else []
     if not changed and not added:
@@ -324,7 +333,7 @@ def _note_changes(path: Path, former: Mapping[str, Any], config: Config, added: 
 
 
 def _beside_links(campaign: Path, node: Node) -> Node:
-    """A node with a new job where the folder of its job is a link."""
+    """A node with a new job if its job directory is a link."""
     while (job := job_folder(campaign, node)).is_symlink():
         print(f"nodeprint: {say('campaign', 'link', job=job, node=node.node)}", file=sys.stderr)
         node = replace(node, job=node.job + 1)

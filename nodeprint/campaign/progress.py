@@ -1,4 +1,4 @@
-"""How far a campaign is, read from its folder while its nodes are measured.
+"""Progress of a campaign, read from its directory while its nodes are measured.
 
 The count of complete measurements never falls, in whatever order they come. The time left follows from the plans of the
 kernels, the background load before the first measurement, the time of complete measurements, and Slurm's limit. Until a
@@ -45,12 +45,12 @@ Step = tuple[int, str]
 
 @dataclass(frozen=True)
 class NodeProgress:
-    """How far a node is: the places (in the plan's steps) whose records are complete, and those that were refused or
-    failed in this attempt. `ended`: nothing more comes of it, as its status.json is there.
+    """Progress of a node: the indexes (in the plan's steps) of complete measurements, and of those not taken.
 
-    `since_s`: the seconds since it began to measure, where that is known. `called`: Slurm lets it begin. `measurement`
-    is the running one (empty before the first) in its `run`, with the seconds since its begin and the kernel's
-    estimate of the rest.
+    Those were rejected or failed in this attempt. `ended`: its status.json exists, so nothing more will come.
+    `since_s`: the seconds since it began to measure, if known. `called`: Slurm lets it begin. `measurement` is the
+    running one (empty before the first) in its `run`, with the seconds since its begin and the kernel's estimate of the
+    rest.
     """
 
     name: str
@@ -91,7 +91,7 @@ class State:
 
     @property
     def untaken(self) -> int:
-        """Those that were refused, failed, or were lost with their node."""
+        """Those that were rejected, failed, or were lost with their node."""
         return sum(self.places - len(node.done) if node.ended else len(node.untaken) for node in self.nodes)
 
     @property
@@ -138,7 +138,7 @@ class State:
 
 
 class CampaignProgress:
-    """A campaign's folder, looked at again and again while its nodes are measured."""
+    """The progress of a campaign's directory, read repeatedly while its nodes are measured."""
 
     def __init__(
         self,
@@ -148,8 +148,8 @@ class CampaignProgress:
         planned_s: Mapping[str, float],
         limit_s: float = math.inf,
     ) -> None:
-        """`jobs` are the folders of the nodes' current jobs by node; `planned_s` the kernels' own plans, and `limit_s`
-        after which Slurm ends a job."""
+        """`jobs` are the directories of the nodes' current jobs by node. `planned_s` are the kernels' own plans, and
+        `limit_s` is Slurm's time limit for a job."""
         self.folder, self.jobs, self.steps = folder, jobs, list(steps)
         self._seen: State | None = None
         self._until = 0.0
@@ -166,7 +166,7 @@ class CampaignProgress:
         return self._before
 
     def forget_begin(self) -> None:
-        """Count what an attempt that is at work, or was the last, has logged."""
+        """Count the log of the attempt that is running, or was the last."""
         self._begin = dict.fromkeys(self.jobs, (0, 0))
 
     def expect_load(self, others: float, cpus: int) -> None:
@@ -253,13 +253,14 @@ def at_work(node: NodeProgress, log: str, now: float) -> NodeProgress:
 
 
 def seconds_of(outcomes: str) -> dict[str, float]:
-    """What the measurements of an outcomes.tsv took in seconds, by name; the last of each counts."""
+    """The times of measurements in an outcomes.tsv in seconds, by name; the last of each counts."""
     rows = (line.split("\t") for line in outcomes.splitlines())
     return {row[1]: float(row[4]) for row in rows if len(row) == 7 and row[2] == "done" and _is_number(row[4])}
 
 
 def untaken_of(outcomes: str) -> set[Step]:
-    """Run and name of the measurements that were refused or failed by lines of an outcomes.tsv; the last one counts."""
+    """Run and name of the measurements that failed or were rejected, by lines of an outcomes.tsv; the last one
+    counts."""
     rows = (line.split("\t") for line in outcomes.splitlines())
     last = {
         (run, row[1]): row[2] for row in rows if len(row) == 7 and (run := reading.whole_number(row[0])) is not None
@@ -287,7 +288,7 @@ def _size(path: Path) -> int:
 
 
 def _logged(path: Path, begin: int) -> tuple[str, str]:
-    """The end of a log in two: before byte `begin`, and what was logged behind it; all of a new log that is shorter."""
+    """The end of a log in two: before byte `begin`, and after it; all of a new log that is shorter."""
     try:
         with reading.opened(path) as file:
             end = file.seek(0, os.SEEK_END)
@@ -318,8 +319,10 @@ def text_of(path: Path) -> str:
 
 
 def watch(folder: Path, only: Collection[str] = ()) -> CampaignProgress:
-    """A campaign to be looked at, or `only` some nodes of it, with what each measurement is planned to take. Raises
-    NodeprintError without one."""
+    """A campaign to watch, or `only` some of its nodes, with the planned time of each measurement.
+
+    Raises NodeprintError if there is none.
+    """
     config = configuration.kept(folder)
     nodes = [node for node in node_sheet.read_sheet(folder / "nodes.tsv") if node.measure]
     nodes = [node for node in nodes if not only or node.node in only]

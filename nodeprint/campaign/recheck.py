@@ -1,8 +1,8 @@
-"""The recheck: suspected nodes and control nodes are measured in a second job, some minutes after the first, and in a
-third one if the second does not decide.
+"""The recheck: suspected nodes and control nodes are measured in a second job, some minutes after the first.
 
-launch/recheck1.tsv and launch/recheck2.tsv list what each of at most two rounds measures. The sheet has their jobs
-before the list is there, so that a call that was killed in between measures them all the same.
+A third job follows if the second does not decide. launch/recheck1.tsv and launch/recheck2.tsv list the jobs of at most
+two rounds. The sheet has these jobs before the list exists, so that they are measured even if a call is killed in
+between.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def rounds(config: Config, nodes: Sequence[Node]) -> range:
 
 
 def path(campaign: Path, number: int) -> Path:
-    """The list of what a round measures."""
+    """The path of a round's list of jobs."""
     return campaign / f"launch/recheck{number}.tsv"
 
 
@@ -76,8 +76,10 @@ def begin(campaign: Path, number: int, names: Sequence[str]) -> None:
 
 
 def wait_s(campaign: Path, names: Sequence[str], minutes: float) -> float:
-    """Seconds until the last job of `names` ended so many minutes ago: by our clock where somebody followed it, else by
-    its node's, and never longer than these minutes."""
+    """Seconds until the last job of `names` ended so many minutes ago, and never longer than these minutes.
+
+    The end is by the login node's clock if a call followed the job, else by the node's.
+    """
     sheet = [node for node in node_sheet.read_sheet(campaign / "nodes.tsv") if node.node in set(names)]
     ends = [_ended(campaign / f"nodes/{node.node}/job{node.job}") for node in sheet]
     return min(60 * minutes, max(0.0, max(ends, default=0.0) + 60 * minutes - time.time()))

@@ -1,7 +1,7 @@
-"""Where the records of a job are: in an archive for each run that is complete, in files of their own for the others.
+"""Record files of a job: an archive for each complete run, separate files for the others.
 
-`run1.tar.zst` (or `.tar.xz`, `.tar.gz`) holds what would be `run1/*.jsonl`; an archive counts more than a file of the
-same name.
+`run1.tar.zst` (or `.tar.xz`, `.tar.gz`) holds what would be `run1/*.jsonl`; an archive takes precedence over a file of
+the same name.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ _REMEDY = "restore the file, or call `make run`, which measures what is lost of 
 
 @dataclass(frozen=True)
 class Problem:
-    """What of a job cannot be used: a sentence for people, of which run it is (0: of the job as a whole), and of which
-    measurements (empty: of all)."""
+    """A part of a job that cannot be used: a sentence, its run (0: the whole job) and its measurements (empty: all)."""
 
     text: str
     run: int = 0
@@ -65,16 +64,16 @@ class Problem:
 
 
 def paths(job_dir: Path) -> list[Path]:
-    """The files that hold the records of a job: archives, and record files. Raises nothing: no folder, no files."""
+    """The files that hold the records of a job: archives, and record files; none if the directory is missing."""
     entries = [(job_dir / name, match[2]) for name in sorted(_names(job_dir)) if (match := _RUN.fullmatch(name))]
     return [path for entry, ending in entries for path in ([entry] if ending else _loose(entry))]
 
 
 def contents(job_dir: Path, problems: list[Problem]) -> Iterator[tuple[Path, bytes | None]]:
-    """What each record file of a job holds, plain or compressed, by run and name; None where it cannot be read.
+    """The content of each record file of a job, plain or compressed, by run and name; None if it cannot be read.
 
-    Those of an archive have the path that unpacking would give them. Of an archive that is damaged, what precedes the
-    damage counts where it is nowhere else, and `problems` gets one of its run.
+    Files of an archive have the path that unpacking would give them. If an archive is damaged, the files before the
+    damage count unless they are also elsewhere, and `problems` gets one of its run.
     """
     for run in sorted({int(match[1]) for name in _names(job_dir) if (match := _RUN.fullmatch(name))}):
         folder = job_dir / f"run{run}"
@@ -93,7 +92,7 @@ def contents(job_dir: Path, problems: list[Problem]) -> Iterator[tuple[Path, byt
 
 
 def complete(job_dir: Path) -> set[tuple[int, str]]:
-    """Run and name of the measurements whose records are complete; what is in an archive is known from outcomes.tsv."""
+    """Run and name of the measurements whose records are complete, for archives by outcomes.tsv."""
     measurements: set[tuple[int, str]] = set()
     packed = set()
     for path in paths(job_dir):
@@ -145,7 +144,7 @@ def members(archive: Path, problems: list[str]) -> Iterator[tuple[Path, bytes]]:
 
 
 def _untarred(archive: Path, raw: bytes) -> tuple[list[tuple[Path, bytes]], str]:
-    """The record files in an archive that holds `raw`, and what is wrong with it."""
+    """The record files in an archive that holds `raw`, and the problem with it."""
     folder = archive.with_name(archive.name.partition(".")[0])
     text, wrong = unpacked(raw, archive.suffix)
     wrong = _DAMAGED if wrong in (CUT, GARBLED) else wrong and f"{wrong}; what is beyond does not count"
@@ -179,7 +178,7 @@ def _measurement(path: Path) -> str:
 
 
 def unpacked(raw: bytes, suffix: str) -> tuple[bytes, str]:
-    """All that can be unpacked within the limits of `reading`, and what is wrong where that is not everything."""
+    """All that can be unpacked within the limits of `reading`, and the problem if that is not everything."""
     stream, out, size = _STREAMS[suffix](), list[bytes](), 0
     piece = _PIECE_OF_GZIP if suffix == ".gz" else _PIECE
     try:
@@ -201,7 +200,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _names(folder: Path) -> list[str]:
-    """The names in a folder; none where it cannot be read or is a link."""
+    """The names in a directory; none if it cannot be read or is a link."""
     try:
         return [] if folder.is_symlink() else os.listdir(folder)  # noqa: PTH208 (a thousand nodes have a hundred thousand files)
     except OSError:

@@ -1,6 +1,6 @@
-"""Slurm: the sample sheet from the text of sinfo and scontrol (versions 20.11 to 25), and what a job asks for.
+"""Slurm: the sample sheet from the text of sinfo and scontrol (versions 20.11 to 25), and the options of a job.
 
-Their text, not `--json`: its schema moves between versions. All is pure but `find`, which asks.
+Their text, not `--json`: its schema moves between versions. Only functions that query Slurm do I/O.
 """
 
 from __future__ import annotations
@@ -73,8 +73,11 @@ class Listed:
 
 @dataclass(frozen=True)
 class SlurmNode:
-    """What scontrol says of a node: host name, CPUs a whole-node job gets (0 unknown), active features, and the CPUs
-    that Slurm keeps for the system (core specialization), and how many CPUs a core has (0 unknown)."""
+    """A node as scontrol lists it: host name, CPUs of a whole-node job, active features, specialized CPUs, CPUs per
+    core.
+
+    Numbers are 0 if unknown. Slurm keeps specialized CPUs for the system (core specialization).
+    """
 
     host: str
     cpus: int
@@ -332,7 +335,7 @@ def shared(nodes: Sequence[Node], sharing: Mapping[str, str], extra: str) -> lis
 
 
 def confined(nodes: Sequence[Node], facts: Mapping[str, SlurmNode], limits: Mapping[str, int], extra: str) -> list[str]:
-    """Sentences about nodes of which a job does not get every CPU, with what gives them, if anything does."""
+    """Sentences about nodes whose jobs do not get every CPU, with the option that gives them, if any."""
     kept: dict[int, list[str]] = {}
     limited: dict[str, list[str]] = {}
     for node in nodes:
@@ -399,8 +402,11 @@ _NO_REASON = ("", "None", "NonZeroExitCode", "TimeLimit")
 
 
 def ended(job_id: str, state: str, exit_code: str = "", why: str = "") -> str:
-    """How job `job_id` ended, in a sentence; `exit_code` as scontrol prints it (`2:0`, a code and a signal), and `why`
-    Slurm's word for the reason: of a job that never began on its node there is nothing else (man squeue)."""
+    """The end of job `job_id` in a sentence.
+
+    `exit_code` is as scontrol prints it (`2:0`, a code and a signal). `why` is Slurm's word for the reason, the only
+    information on a job that never began on its node (man squeue).
+    """
     if not state:
         return say("slurm", "forgotten", job=job_id)
     code, _, number = exit_code.partition(":")
@@ -470,10 +476,11 @@ def _length(cpu_list: str) -> int:
 
 
 def _ask(*command: str, key: str | None = None) -> str:
-    """What a Slurm command prints; SLURM_CONF says whom to ask, the user's other settings would change the text.
+    """The output of a Slurm command, run with only SLURM_CONF of the user's Slurm settings: others would change the
+    text.
 
-    `key` is what of the configuration it asks about. A controller that does not answer is asked again for a while.
-    Raises NoServiceError where it stays away, and NodeprintError where it refuses.
+    `key` is the configuration key that it asks about. A controller that does not answer is asked again for a while.
+    Raises NoServiceError if it stays away, and NodeprintError if it rejects the command.
     """
     until, waits = time.monotonic() + _PATIENCE_S, False
     while True:
@@ -498,7 +505,7 @@ def _ask(*command: str, key: str | None = None) -> str:
 
 
 def _asked(command: Sequence[str]) -> tuple[int, str]:
-    """Exit code of a command of Slurm and what it printed, or the last line of why it failed."""
+    """Exit code and output of a Slurm command, or the last line of its error."""
     environment = {
         key: value
         for key, value in os.environ.items()
