@@ -1,4 +1,4 @@
-"""What a node's configuration is, field by field: what makes nodes that should be alike differ.
+"""A node's configuration, field by field.
 
 Hard fields change what is measured: nodes that differ in them are different configurations. Soft ones explain groups.
 An unknown field is left out and never differs from a value.

@@ -1,4 +1,4 @@
-"""What the files of a node say of its configuration: processor, NUMA, settings, firmware, devices and limits."""
+"""A node's configuration as read from its files: processor, NUMA, settings, firmware, devices and limits."""
 
 from __future__ import annotations
 

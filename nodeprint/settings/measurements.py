@@ -1,6 +1,6 @@
-"""What the project says of each measurement: kernels/<kernel>/measurements.yaml as types.
+"""The definition of each measurement: kernels/<kernel>/measurements.yaml as types.
 
-A kernel is a folder with its C file and this file; everything else that names a measurement, a term or their words
+A kernel is a directory with its C file and this file; everything else that names a measurement, a term or their words
 reads it here. The types are dataclasses, as a clone is planned where Snakemake alone is installed.
 """
 
@@ -106,7 +106,7 @@ class Here:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One operation of one kernel; `kernel` is the folder that its file is in.
+    """One operation of one kernel; `kernel` is the directory of its file.
 
     `what` is what it is of, `short_name` the same beside other figures on a terminal, `axis` on a figure's axis, and
     `instruction` tells apart those that say the same otherwise. `quantity` and `unit` are those of its records.
@@ -158,7 +158,7 @@ class KernelFile:
 
 @cache
 def kernel_files() -> Mapping[str, KernelFile]:
-    """What each kernel's folder says, by kernel, in the order in which a node is measured. Raises NodeprintError."""
+    """The file of each kernel, by kernel, in measuring order. Raises NodeprintError."""
     paths = (sources.folder() / "kernels").glob("*/measurements.yaml")
     by_path = {path: read_file(path) for path in sorted(paths)}
     declared = {"other", *(name for content in by_path.values() for name in content.terms)}

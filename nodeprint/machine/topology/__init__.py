@@ -1,1 +1,1 @@
-"""What a machine is made of, read from Linux, lstopo or CPUID, with the provenance of every label."""
+"""The topology of a machine, read from Linux, lstopo or CPUID, with the provenance of every label."""

@@ -22,7 +22,7 @@ PLURALS: Mapping[str, str] = dict(_NAMES.values())
 
 
 def level_name(level: str) -> str:
-    """What a part of a level is called. Raises KeyError where there is no such level."""
+    """The name of a component of a level. Raises KeyError if there is no such level."""
     return _NAMES[level][0]
 
 
