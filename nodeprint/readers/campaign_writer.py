@@ -48,11 +48,10 @@ def node_names(sources: Sequence[Path]) -> list[str]:
 def write_campaign(
     imported: Sequence[ToolOutput], campaign: Path, topologies: Topology | Sequence[Topology | None] | None = None
 ) -> list[str]:
-    """Write every file as a node with one job of one run into the folder `campaign`; returns the nodes' names.
+    """Write every file as a node with one job of one run into the directory `campaign`; returns the nodes' names.
 
     `topologies` is one for all nodes or one each; it is stored in the job and gives the labels. Raises NodeprintError
-    where the campaign exists already, where nothing is given or something twice, or where a topology does not have the
-    matrix's CPUs.
+    if the campaign exists already, nothing or a duplicate is given, or a topology lacks the matrix's CPUs.
     """
     if not imported:
         raise NodeprintError("no file to import", advice="name at least one")

@@ -1,8 +1,8 @@
 """Values that were copied: two nodes, or two runs of a node, agree in every digit more often than chance allows.
 
-How often two figures of one place are equal by chance, as rounded ones are, is taken from the table itself. The figures
-in question count among them, so the chance is rather too large than too small: a copy may be missed where there are few
-figures, and rounding alone is no copy.
+The table itself gives the chance that two values of one measurement point are equal, for example by rounding. The
+suspect values count among them, which overestimates the chance. So a copy may be missed if there are few values, and
+rounding alone is not reported as a copy.
 """
 
 from __future__ import annotations
@@ -56,8 +56,10 @@ def _digest(frame: pd.DataFrame, columns: list[str]) -> npt.NDArray[np.uint64]:
 
 
 def _log_chance(frame: pd.DataFrame, among: list[str], place: list[str] | None = None) -> npt.NDArray[np.float64]:
-    """By row the logarithm of the chance that two figures `among` whose pairs are counted are equal, a chance for each
-    `place` (by default the same)."""
+    """By row the logarithm of the chance that two values `among` whose pairs are counted are equal.
+
+    The chance is separate for each `place` (by default `among`).
+    """
     by = place or among
 
     def pairs(columns: list[str]) -> pd.Series[float]:

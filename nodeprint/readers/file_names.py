@@ -1,4 +1,4 @@
-"""Which node a file is of, by its path: what the user's pattern says, or what alone differs between the names."""
+"""The node of a file by its path: from the user's pattern, or from the only part that differs between the names."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _STATE = "state where the node's name is, as '{node}-*.log' or '{node}/run*.out'
 
 
 def nodes(paths: Sequence[str], pattern: str, source: str) -> dict[str, str]:
-    """The node of each path below a folder: where the `pattern` has {node}, else the one part in which names differ. A
-    path alone is a node of its name.
+    """The node of each path below a directory: from {node} in the `pattern`, else the only part in which names differ.
 
-    Raises NodeprintError where the pattern does not fit, or where names may count runs, jobs or days.
+    A single path is a node of its name. Raises NodeprintError if the pattern does not fit, or if names may count runs,
+    jobs or days.
     """
     names = host_words.distinct(paths)
     if pattern:

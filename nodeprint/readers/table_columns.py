@@ -56,8 +56,11 @@ _IDENTITIES = frozenset((
 
 @dataclass(frozen=True)
 class Columns:
-    """The places of a table's columns: by what they are (`node`, `value`, ...), by the name of a part, of a field of
-    the fingerprint, and of a wide table by metric with the unit that its name has."""
+    """The indexes of a table's columns: by kind (`node`, `value`, ...), by component name and by field of the
+    fingerprint.
+
+    For a wide table also by metric, with the unit in its name.
+    """
 
     named: Mapping[str, int]
     parts: Mapping[str, int]
@@ -128,7 +131,7 @@ def columns_named(names: Sequence[str], where: str, line: int, *, figures: bool 
 
 
 def _kind(name: str) -> str | None:
-    """By what a column is, one of NAMES; None where its name is none of these."""
+    """The kind of a column, one of NAMES; None if its name is none of these."""
     kind = next((kind for kind, known in NAMES.items() if plain(name) in known), None)
     numbered = next((kind for kind in ("job", "run") if _without_number(name) in NAMES[kind]), None)
     return kind or numbered

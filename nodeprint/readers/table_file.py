@@ -45,10 +45,11 @@ def _no_table(what: str, source: str, line: int | None = None) -> NodeprintError
 
 
 def read_table(path: Path, name: str = "", node_name: str = "") -> ValueTable:
-    """Read a table, or the outputs of known tools in a file or folder; `name` is what it is called in messages, the
-    path by default, `node_name` a pattern of files' names (`nodeprint.readers.tool_logs`).
+    """Read a table, or the outputs of known tools in a file or directory.
 
-    Raises NodeprintError naming file, line and column of what cannot be read, or may be read in two ways.
+    `name` is the name in messages, by default the path. `node_name` is a pattern of file names
+    (`nodeprint.readers.tool_logs`). Raises NodeprintError naming file, line and column of a cell that cannot be read,
+    or is ambiguous.
     """
     source = name or str(path)
     if path.is_dir():
@@ -58,7 +59,7 @@ def read_table(path: Path, name: str = "", node_name: str = "") -> ValueTable:
 
 
 def _digest(folder: Path) -> str:
-    """The SHA-256 of the lines that sha256sum writes of a folder's files, in the order of their names."""
+    """The SHA-256 of the lines that sha256sum writes of a directory's files, in the order of their names."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     return hashlib.sha256(sums(paths, folder).encode()).hexdigest()
 
@@ -83,8 +84,11 @@ def _of_file(path: Path, raw: bytes, source: str, node_name: str) -> ValueTable:
 
 
 def with_fields(table: ValueTable, path: Path) -> ValueTable:
-    """The figures with what a file says of the configuration of their nodes: a column of nodes, and one for each field
-    of a fingerprint or `group`. Raises NodeprintError where it has none of these, or contradicts itself."""
+    """The values with the configuration of their nodes from a file: a column of nodes, and one for each field of a
+    fingerprint or `group`.
+
+    Raises NodeprintError if the file has none of these, or contradicts itself.
+    """
     names, cells, line, _ = _separated(lines_of(path), str(path))
     plain = [table_columns.plain(name) for name in names]
     wanted = {known.name for known in fingerprint.FIELDS}
@@ -106,7 +110,7 @@ _Cells = Sequence["pd.Series[str]"]
 
 
 def _separated(lines: Sequence[str], source: str) -> tuple[list[str], _Cells, int, tuple[str, ...]]:
-    """Names and cells of a table with separators, the line of the names (from 1), and what was left out."""
+    """Names and cells of a table with separators, the line of the names (from 1), and notes on omitted lines."""
     lines = _of_markdown(lines)
     head = _head(lines)
     separator = next((mark for mark in _SEPARATORS if mark in lines[head]), ",")
@@ -238,7 +242,7 @@ def _text(value: object) -> str:
 
 
 def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, notes: tuple[str, ...]) -> ValueTable:
-    """The figures of a table; a row is called by its line in the file, where that has lines, else by its number."""
+    """The values of a table; a row's name is its line in the file, or its number if the file has no lines."""
     known = table_columns.columns_named(names, source, first_line or 1)
     if not cells or not len(cells[0]):
         raise NodeprintError("has names of columns and no figure", where=source, advice="give a line for each figure")

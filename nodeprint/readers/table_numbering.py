@@ -1,6 +1,6 @@
-"""Columns that are no figures by what they hold: they count runs, number lines, or say when something was measured.
+"""Columns without results: by their cells they count runs, number lines, or hold dates.
 
-A seed, a counter or a date differs between nodes by so little of itself that every node would be the same in it.
+A seed, a counter or a date differs so little, relative to its size, that every node would match in it.
 """
 
 from __future__ import annotations
@@ -43,8 +43,11 @@ def problem(cells: pd.Series[str], node: pd.Series[str]) -> tuple[str, str] | No
 
 
 def counted(values: Floats, node: pd.Series[str]) -> int:
-    """How far a column of whole numbers counts on each node, from 0 or 1 on and each number as often as the others; 0
-    where it does not. Nodes may lack some, as runs that failed, if half of those with several lines have all."""
+    """The number up to which whole numbers of a column count on each node, from 0 or 1; 0 if they do not count.
+
+    Each number has to occur equally often. Nodes may lack some, as for failed runs, if half of those with several lines
+    have all.
+    """
     first, most = int(values.min()), int(values.max())
     if first not in (0, 1) or most == first or most > len(values):
         return 0

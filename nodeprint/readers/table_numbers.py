@@ -1,7 +1,7 @@
 """Numbers as people and programs write them: with decimal commas, separators of thousands, or a unit behind.
 
-How numbers are written is one thing for a table. What can be read in two ways, and is not decided by the other cells,
-is refused: `3,792` is 3.792 in one country and 3792 in another.
+A table has one number format. A cell that other cells do not make unambiguous is rejected: `3,792` is 3.792 in one
+country and 3792 in another.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def has_any(cells: Sequence[str]) -> bool:
 
 
 def read_numbers(cells: Sequence[str]) -> tuple[Floats, npt.NDArray[np.object_]]:
-    """Read a column: the values of its cells, NaN where nothing was measured, and the units that stand behind them.
+    """Read a column: the values of its cells, NaN if nothing was measured, and the units that follow them.
 
-    Raises NotANumber naming the first cell that is no number or may be two.
+    Raises NotANumber naming the first cell that is not a number or is ambiguous.
     """
     column = pd.Series(cells, dtype=object)
     units = np.full(len(column), "", dtype=object)

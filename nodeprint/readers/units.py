@@ -22,9 +22,10 @@ _TIMES = re.compile(r"latency|(?:^|[_ -])(?:time|seconds|elapsed|duration|runtim
 
 
 def known(unit: str) -> tuple[str, float] | None:
-    """What a unit is of (B/s, bit/s, flop/s, Hz, s, 1/s), and how many of that it is; None of an unknown one.
+    """The base unit and the factor to it; None for an unknown unit.
 
-    A capital B is a byte and a small one a bit, as in Gb/s; a prefix is decimal, Ki and Mi are binary.
+    Base units are B/s, bit/s, flop/s, Hz, s and 1/s. A capital B is a byte and a small one a bit, as in Gb/s; a prefix
+    is decimal, Ki and Mi are binary.
     """
     text = unit.strip()
     lower = text.lower()
