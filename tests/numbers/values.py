@@ -123,8 +123,8 @@ def _pairs(campaign: Campaign, measurement: str, table: pd.DataFrame) -> Iterato
             if f"{level}_a" not in of_node or of_node[f"{level}_a"].min() < 0:
                 continue
             blocks = size * square.groupby([f"{level}_a", f"{level}_b"])["value"].median()
-            yield Fact(float(blocks.min()), unit, "From $", " to", words, record)
-            yield Fact(float(blocks.max()), unit, r"From \S+ to $", "", words, record)
+            yield Fact(float(blocks.min()), unit, "medians from $", " to", words, record)
+            yield Fact(float(blocks.max()), unit, r"medians from \S+ to $", "", words, record)
             for part, inside in square[square[f"{level}_a"] == square[f"{level}_b"]].groupby(f"{level}_a"):
                 cpus = len(set(inside["a"]) | set(inside["b"]))
                 yield Fact(cpus, "", r"(threads: |up to |^)$|communicate: $", " fit into|,", words, record)

@@ -32,7 +32,7 @@ _LETTERS, _ROW_LETTERS = 16, 24
 def of_finding(finding: Finding, *, share: bool = False) -> xr.Dataset:
     """The effect of a finding in each of its jobs and their runs, in percent (of a `share`: percentage points).
 
-    Intervals are simultaneous. The job that decides is marked.
+    Intervals are simultaneous. Jobs beyond the tolerance are marked.
     """
     jobs, most = finding.by_job, max(len(job.runs) for job in finding.by_job)
     runs = np.full((len(jobs), most), np.nan)
@@ -49,7 +49,7 @@ def of_finding(finding: Finding, *, share: bool = False) -> xr.Dataset:
     )
     coordinates = {
         "run": xr.Variable(("job", "number"), run_names, {"long_name": "run"}),
-        "marked": xr.Variable("job", np.arange(len(jobs)) == finding.deciding),
+        "marked": xr.Variable("job", [job.shows for job in jobs]),
     }
     data = data.assign_coords(coordinates | tolerance_band.of_finding(finding))
     effect = ends[finding.deciding][0]

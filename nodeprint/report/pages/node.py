@@ -399,7 +399,5 @@ def _over_time(campaign: Campaign, node: str) -> tuple[Block, ...]:
     components = names.listed(of_node.course.component.to_numpy().tolist())
     alt = say("alt", "over_time", node=node, components=components, sentences=" ".join(of_node.sentences))
     data, caption = of_node.course, say("captions", "course", node=node)
-    drawn = pictures.picture(
-        campaign, node, curves.curve, data, pictures.PAGE, name="over-time", alt=alt, caption=caption
-    )
+    drawn = pictures.picture(campaign, node, "over-time", curves.curve, data, pictures.PAGE, caption, alt)
     return Bullets(of_node.sentences), Figures((drawn,)), Text(of_node.campaigns, quiet=True)

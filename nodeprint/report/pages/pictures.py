@@ -71,22 +71,26 @@ _LONG = ("size_bytes", "delay", "pairs", "cores", "threads")
 def picture(
     campaign: Campaign,
     subject: str,
+    name: str,
     draw: render.Primitive[Any],
     data: Any,
     width: float,
-    *,
-    name: str,
-    alt: str,
-    caption: str = "",
+    caption: str,
+    alt: str = "",
 ) -> Picture:
-    """A figure of a page, which is saved as files, too, where the campaign's figures are."""
+    """A figure of a page, which is saved as files, too, if the campaign's figures are. `alt` is the caption if it is
+    empty."""
     if (saved := campaign.figures) is not None:
         folder, of_node = (CLUSTER, "") if subject == CLUSTER else (names.file_stem(subject), subject)
         stem = saved.folder / folder / names.file_stem(name)
         render.save(stem, draw, data, saved.in_style, saved.width_of(width), campaign.of_figures(of_node))
     drawn = render.figure(draw, data, campaign.style, width)
     shown = _NO_XML.sub("?", render.svg(drawn, campaign.style))
-    return Picture(name, shown, render.width_mm(drawn), alt, caption)  # which may be another
+    return Picture(name, shown, render.width_mm(drawn), alt or caption, caption)  # which may be another
+
+
+def _title(measurement: str) -> str:
+    return text.sentence(text.measured(measurement))
 
 
 def _called(campaign: Campaign, node: str, measurement: str) -> str:
@@ -133,12 +137,12 @@ def of_finding(
     caption = say(
         "figures",
         key,
-        measured=text.sentence(text.measured(finding.measurement)),
+        measured=_title(finding.measurement),
         node=_called(campaign, node, finding.measurement),
         places=places,
     )
     name = f"finding-{number}"
-    return (picture(campaign, node, strips.strip, data, width, name=name, alt=alt, caption=caption),)
+    return (picture(campaign, node, name, strips.strip, data, width, caption, alt),)
 
 
 def _pairs_drawn(data: xr.Dataset) -> str:
@@ -162,7 +166,7 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width:
         tolerance=tolerance,
     )
     data = interval_rows.of_finding(finding, share=finding.unit == "share")
-    return (picture(campaign, node, interval_rows.intervals, data, width, name=f"runs-{number}", alt=alt, caption=alt),)
+    return (picture(campaign, node, f"runs-{number}", interval_rows.intervals, data, width, alt),)
 
 
 # --- matrices ---
@@ -191,7 +195,7 @@ def _histogram(
 ) -> Picture:
     caption = say("figures", "pairs_counted", node=_called(campaign, node, measurement), extent=_extent(data))
     name = f"{measurement}-histogram" if subject == node else f"{measurement}-histogram-{node}"
-    return picture(campaign, subject, distributions.histogram, data, width, name=name, alt=caption, caption=caption)
+    return picture(campaign, subject, name, distributions.histogram, data, width, caption)
 
 
 def _extent(data: xr.Dataset) -> str:
@@ -218,16 +222,14 @@ def matrices(campaign: Campaign, node: str, measurement: str, width: float = LAR
         at_home = f", {homes.named(home)}" if homes.named(home) else ""
         count = int(np.isfinite(values).sum() / 2)
         low, high = (names.quantity(float(end) * levels.unit.size, levels.quantity.unit) for end in _ends(values))
-        title = f"{text.sentence(text.measured(measurement))} of {_called(campaign, node, measurement)}{at_home}"
+        title = f"{_title(measurement)} of {_called(campaign, node, measurement)}{at_home}"
         caption = say("alt", "own_places", what=title, count=names.counted(count, "pair"), low=low, high=high)
         outlined = names.listed(level.name for level in part_levels(data, "b"))
         caption += f"; outlined are {outlined}." if outlined else "."
         has_numbers = size <= matrix.MOST_NUMBERS
         wide = max(LARGE, min(PAGE, _CELL * size + 38.0)) if has_numbers else width
         name = f"{measurement}{_suffix(home)}"
-        yield picture(
-            campaign, node, matrix.matrix, data, HALF if number else wide, name=name, alt=caption, caption=caption
-        )
+        yield picture(campaign, node, name, matrix.matrix, data, HALF if number else wide, caption)
 
 
 def _ends(values: np.ndarray[Any, np.dtype[np.floating]]) -> tuple[float, float]:
@@ -243,10 +245,8 @@ def inside_sockets(campaign: Campaign, node: str, measurement: str, width: float
     called = _called(campaign, node, measurement)
     caption = say("figures", "inside_sockets", node=called, component=_finest(data))
     scale = data.value.attrs
-    low, high = f"{scale['low']:.3g}", f"{scale['high']:.3g}"
-    alt = say("alt", "inside_sockets", caption=caption, low=low, high=high, unit=scale["units"])
-    name = f"{measurement}-inside"
-    yield picture(campaign, node, matrix.matrix, data, width, name=name, alt=alt, caption=caption)
+    alt = _with_ends(caption, (f"scale, {scale['units']}", np.array([scale["low"], scale["high"]])))
+    yield picture(campaign, node, f"{measurement}-inside", matrix.matrix, data, width, caption, alt)
 
 
 def difference(campaign: Campaign, node: str, measurement: str, width: float = HALF) -> Iterator[Picture]:
@@ -265,13 +265,11 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     marked = sorted({cpu for finding in findings[:1] for cpu in finding.pairs}) if findings else []
     data = matrix.difference(levels, node, peers=peers, tolerance=tolerance, marked=marked if len(marked) <= 8 else [])
     marked_words = say("alt", "map_marked") if "marked" in data.coords else ""
-    title = text.sentence(text.measured(measurement))
+    title = _title(measurement)
     called = _called(campaign, node, measurement)
     caption = say("alt", "map", measurement=title, node=called, peers=len(peers), marked=marked_words)
     alt = say("alt", "differences", scale=_extreme(data), node=node, percent=f"{data.value.attrs['high']:.3g}")
-    yield picture(
-        campaign, node, matrix.matrix, data, width, name=f"difference-{measurement}", alt=alt, caption=caption
-    )
+    yield picture(campaign, node, f"difference-{measurement}", matrix.matrix, data, width, caption, alt)
 
 
 def _common_tolerance(findings: Sequence[Finding]) -> float | None:
@@ -308,11 +306,8 @@ def floor_plan(campaign: Campaign, node: str, measurement: str) -> Iterator[Pict
     ):
         return
     plan = floorplan.of_pairs(levels, node)
-    alt = say("alt", "floor_plan", node=node)
     caption = say("captions", "floor_plan", node=node)
-    yield picture(
-        campaign, node, floorplan.floorplan, plan, HALF, name=f"{measurement}-floorplan", alt=alt, caption=caption
-    )
+    yield picture(campaign, node, f"{measurement}-floorplan", floorplan.floorplan, plan, HALF, caption)
 
 
 def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
@@ -321,26 +316,10 @@ def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictu
     if data is None:
         return
     component, unit = title_of(data.row).rpartition(".")[2], data.number.attrs["units"]
-    title, called = text.sentence(text.measured(measurement)), _called(campaign, node, measurement)
+    title, called = _title(measurement), _called(campaign, node, measurement)
     caption = say("captions", "blocks", measurement=title, node=called, component=component, unit=unit)
-    alt = say(
-        "alt",
-        "blocks",
-        caption=caption,
-        low=f"{data.number.min().item():.3g}",
-        high=f"{data.number.max().item():.3g}",
-        unit=unit,
-    )
-    yield picture(
-        campaign,
-        node,
-        matrix.matrix,
-        data,
-        width_of_blocks(data),
-        name=f"{measurement}-blocks",
-        alt=alt,
-        caption=caption,
-    )
+    alt = _with_ends(caption, (f"medians, {unit}", data.number.to_numpy()))
+    yield picture(campaign, node, f"{measurement}-blocks", matrix.matrix, data, width_of_blocks(data), caption, alt)
 
 
 def width_of_blocks(data: xr.Dataset) -> float:
@@ -359,30 +338,30 @@ def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
             by_cpu += _by_cpu(campaign, node, levels)
             for suffix, draw, data in _of_cells(campaign, node, levels):
                 of_word = f", {names.row(suffix)}" if suffix else ""
-                title = f"{text.sentence(text.measured(measurement))}{of_word}"
+                title = f"{_title(measurement)}{of_word}"
                 caption = say("captions", "cells", what=title, node=node)
                 name = f"{measurement}-{suffix}".rstrip("-")
-                alt = say(
-                    "alt", "cells", caption=caption, shown=_range(levels.title, levels.of(node) / levels.unit.size)
-                )
+                alt = _with_ends(caption, (levels.title, levels.of(node) / levels.unit.size))
                 width = SMALL if data.sizes.get("row", _FEW_ROWS + 1) <= _FEW_ROWS else HALF
-                yield picture(campaign, node, draw, data, width, name=name, alt=alt, caption=caption)
+                yield picture(campaign, node, name, draw, data, width, caption, alt)
     rows = strips.in_rows(by_cpu)
     for number, data in sorted(enumerate(rows, 1), key=lambda item: _width(item[1])):
         caption = say(
             "captions", "by_cpu", node=node, peers=say("captions", "by_cpu_peers") if data.attrs["peers"] else ""
         )
         values = (data[f"value_{row}"] for row in strips.rows_of(data))
-        ranges = (_range(title_of(of_row), of_row.to_numpy()) for of_row in values)
-        alt = say("alt", "by_cpu", caption=caption, ranges="; ".join(ranges))
+        alt = _with_ends(caption, *((title_of(of_row), of_row.to_numpy()) for of_row in values))
         name = f"{BY_CPU}-{number}" if len(rows) > 1 else BY_CPU
-        yield picture(campaign, node, strips.strip, data, _width(data), name=name, alt=alt, caption=caption)
+        yield picture(campaign, node, name, strips.strip, data, _width(data), caption, alt)
 
 
-def _range(title: str, values: np.ndarray[Any, np.dtype[np.floating]]) -> str:
-    """What the values of a figure reach from and to; `title` says what they are, and behind a comma their unit."""
-    (what, _, unit), (low, high) = title.rpartition(", "), _ends(values)
-    return say("alt", "ends", what=what, low=f"{low:.4g}", high=f"{high:.4g}", unit=unit)
+def _with_ends(caption: str, *rows: tuple[str, np.ndarray[Any, np.dtype[np.floating]]]) -> str:
+    """A caption with the lowest and the highest value of each row; a title has its unit behind the last comma."""
+    ranges = []
+    for title, values in rows:
+        (what, _, unit), (low, high) = title.rpartition(", "), _ends(values)
+        ranges.append(say("alt", "ends", what=what, low=f"{low:.4g}", high=f"{high:.4g}", unit=unit))
+    return say("alt", "with_ends", caption=caption, ranges="; ".join(ranges))
 
 
 def _width(data: xr.Dataset) -> float:
@@ -429,9 +408,8 @@ def under_load(campaign: Campaign, node: str, jobs: Sequence[Job]) -> Iterator[P
             name = f"{measurement}-{quantity.split('_')[0]}"
             what = text.sentence(data.value.attrs["long_name"])
             caption = say("captions", "by_second", node=node, what=what, measured=text.measured(measurement))
-            shown = _range(title_of(data.value), data.value[data.role != "thin"].to_numpy())
-            alt = say("alt", "cells", caption=caption, shown=shown)
-            yield picture(campaign, node, curves.curve, data, HALF, name=name, alt=alt, caption=caption)
+            alt = _with_ends(caption, (title_of(data.value), data.value[data.role != "thin"].to_numpy()))
+            yield picture(campaign, node, name, curves.curve, data, HALF, caption, alt)
 
 
 def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tuple[str, Any, Any]]:
@@ -492,16 +470,7 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
         component=str(farthest.metric.item()),
         caption=caption,
     )
-    yield picture(
-        campaign,
-        CLUSTER,
-        differences.differences,
-        data,
-        PAGE,
-        name="in-tolerances",
-        alt=alt,
-        caption=caption,
-    )
+    yield picture(campaign, CLUSTER, "in-tolerances", differences.differences, data, PAGE, caption, alt)
 
 
 def _in_tolerances(node: NodeVerdict, distance: float) -> str:
@@ -549,12 +518,11 @@ def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture
         yield picture(
             campaign,
             CLUSTER,
+            "two-nodes-messages" if messages else "two-nodes",
             side_by_side.side_by_side,
             data,
             PAGE,
-            name="two-nodes-messages" if messages else "two-nodes",
-            alt=caption,
-            caption=caption,
+            caption,
         )
         if messages:
             for name, square in zip(pair, data, strict=True):
@@ -636,7 +604,7 @@ def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[P
         caption = say(
             "figures",
             "maps",
-            measured=text.sentence(text.measured(measurement)),
+            measured=_title(measurement),
             peers=names.counted(len(peers), "node"),
             order=order,
             shown=f" The first {len(shown)} of {len(compared)} nodes." if len(compared) > len(shown) else "",
@@ -644,7 +612,7 @@ def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[P
         if of_job := [called for name in shown if (called := _called(campaign, name, measurement)) != name]:
             caption += say("figures", "maps_of_job", nodes=names.listed(of_job))
         name = "difference-maps-messages" if messages else "difference-maps"
-        yield picture(campaign, CLUSTER, side_by_side.maps, data, PAGE, name=name, alt=caption, caption=caption)
+        yield picture(campaign, CLUSTER, name, side_by_side.maps, data, PAGE, caption)
 
 
 def _compared(campaign: Campaign, messages: bool) -> Iterator[tuple[str, list[str]]]:
@@ -688,14 +656,12 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
                 below,
                 among=[matrix.of_node(campaign.levels(measurement, name), name) for name in members[:MOST_MACHINES]],
             )
-            caption = say("figures", "machines", measured=text.sentence(text.measured(measurement)))
+            caption = say("figures", "machines", measured=_title(measurement))
             if any(str(name).startswith("found_") for data_of_node in drawn for name in data_of_node.coords):
                 caption += say("figures", "unlabeled")
             alt = f"{caption} " + "; ".join(f"{n}: {', '.join(m)}" for n, m in zip(on_page, below, strict=True)) + "."
             name = f"machines-{measurement}" + (f"-{start // _ON_A_PAGE + 1}" if start else "")
-            shown.append(
-                picture(campaign, CLUSTER, side_by_side.side_by_side, data, PAGE, name=name, alt=alt, caption=caption)
-            )
+            shown.append(picture(campaign, CLUSTER, name, side_by_side.side_by_side, data, PAGE, caption, alt))
         if beyond := members[MOST_MACHINES:]:
             left_out[say("left_out_room")] = beyond
     return shown, " ".join(say("left_out", nodes=names.nodes(on), why=why) for why, on in left_out.items())
@@ -760,8 +726,7 @@ def tolerances_map(campaign: Campaign) -> Iterator[Picture]:
         caption += (
             say("captions", "agreements_most", shown=len(shown), nodes=len(share)) if len(shown) < len(share) else ""
         )
-        alt = say("alt", "agreements", nodes=len(shown))
-        yield picture(campaign, CLUSTER, matrix.matrix, data, LARGE, name="tolerances", alt=alt, caption=caption)
+        yield picture(campaign, CLUSTER, "tolerances", matrix.matrix, data, LARGE, caption)
 
 
 def over_time(campaign: Campaign) -> Iterator[Picture]:
@@ -783,7 +748,7 @@ def over_time(campaign: Campaign) -> Iterator[Picture]:
     values = {name: 100 * (figure.median_ns / middle - 1) for name, figure in figures.items()}
     row = interval_rows.in_order(values, started, f"{title}, %", "time of the first run", _marked(campaign))
     caption = say("captions", "in_order", what=text.sentence(title))
-    yield picture(campaign, CLUSTER, interval_rows.intervals, row, PAGE, name="by-time", alt=caption, caption=caption)
+    yield picture(campaign, CLUSTER, "by-time", interval_rows.intervals, row, PAGE, caption)
 
 
 def _started(campaign: Campaign, measurement: str) -> dict[str, str]:
@@ -804,20 +769,18 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
         return
     data = fabric_figures.medians(fabric)
     unit = data.value.attrs["units"]
-    ends = names.span(*_ends(data.value.to_numpy()), unit)
-    title = say("figures", "messages_from", measured=text.sentence(text.measured(fabric.measurement)))
+    title = say("figures", "messages_from", measured=_title(fabric.measurement))
     caption = say(
         "figures",
         "messages",
         measured=title,
         marked=say("figures", "messages_marked") if "marked" in data.coords else "",
     )
-    nodes = names.counted(len(fabric.nodes), "node")
-    alt = say("alt", "fabric", what=title, ends=ends, nodes=nodes)
+    alt = _with_ends(caption, (f"medians, {unit}", data.value.to_numpy()))
     stem = f"{fabric.measurement}-{number}"
-    yield picture(campaign, CLUSTER, matrix.matrix, data, HALF, name=stem, alt=alt, caption=caption)
+    yield picture(campaign, CLUSTER, stem, matrix.matrix, data, HALF, caption, alt)
     stem, caption = f"{stem}-histogram", say("figures", "messages_counted", unit=unit)
-    yield picture(campaign, CLUSTER, distributions.histogram, data, HALF, name=stem, alt=alt, caption=caption)
+    yield picture(campaign, CLUSTER, stem, distributions.histogram, data, HALF, caption, alt)
     if fabric.by_size:
         yield from _over_sizes(campaign, fabric, f"{fabric.measurement}-{number}")
 
@@ -826,12 +789,8 @@ def _over_sizes(campaign: Campaign, fabric: FabricVerdict, stem: str) -> Iterato
     data = fabric_figures.medians(fabric, smallest=True)
     if np.isfinite(data.value).any():
         caption = say("figures", "messages_smallest", size=names.message_size(fabric.by_size[0].message_bytes))
-        yield picture(
-            campaign, CLUSTER, matrix.matrix, data, HALF, name=f"{stem}-smallest", alt=caption, caption=caption
-        )
+        yield picture(campaign, CLUSTER, f"{stem}-smallest", matrix.matrix, data, HALF, caption)
     for name in ("time", "bandwidth"):
         data_of_curve = fabric_figures.over_sizes(fabric, bandwidth=name == "bandwidth")
         caption = say("figures", "messages_over_size", what=name)
-        yield picture(
-            campaign, CLUSTER, curves.curve, data_of_curve, HALF, name=f"{stem}-{name}", alt=caption, caption=caption
-        )
+        yield picture(campaign, CLUSTER, f"{stem}-{name}", curves.curve, data_of_curve, HALF, caption)

@@ -59,7 +59,7 @@ def test_it_is_drawn_with_names_and_units(quantity: str) -> None:
 
 def test_a_second_of_load_is_no_course(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
-    monkeypatch.setattr(pictures, "picture", lambda *_, name, **__: drawn.append(name))
+    monkeypatch.setattr(pictures, "picture", lambda _campaign, _node, name, *_: drawn.append(name))
     for seconds in (SECONDS, [second(0, 0, 3.0)]):
         runs = ({"load_seconds": seconds},)
         job: Any = SimpleNamespace(measured={"load-ramp": SimpleNamespace(runs=runs)})
