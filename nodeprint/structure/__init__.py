@@ -1,6 +1,4 @@
-"""Structure from a latency matrix: which CPUs form cores, CCXs, quadrants and sockets, and whether the labels say the
-same.
-"""
+"""Detect cores, CCXs, quadrants and sockets in a latency matrix, and compare them with the topology labels."""
 
 from __future__ import annotations
 
@@ -35,8 +33,8 @@ __all__ = [
 ]
 
 RESAMPLES = 5
-LEAST_STABILITY = 0.5  # a level below it is left out: other cores show other groups
-KEPT = 0.8  # of the cores of each of the finest groups in a resample, two at least
+LEAST_STABILITY = 0.5  # less stable levels are omitted: their groups depend on which cores are sampled
+KEPT = 0.8  # share of each finest group's cores in a resample, at least two
 
 
 def find(
@@ -46,14 +44,14 @@ def find(
     home_controlled: bool | None = None,
     seed: int = 0,
 ) -> Structure:
-    """Levels of groups in an (n, n) matrix of latencies in ns whose rows are the CPUs `cpus` (OS numbers, any order).
+    """Detect the levels of an (n, n) matrix of latencies in ns.
 
-    The matrix may be asymmetric or one triangle; NaN is a missing pair, the diagonal is not looked at. Labels of
-    `topology` are compared with what was found and change nothing in it. `home_controlled` says whether the contended
-    line's NUMA home was the same policy for every pair, None where this is unknown. `seed` is that of the resampling
-    behind `stability`.
+    The rows are the CPUs `cpus` (OS numbers, any order). The matrix may be asymmetric or triangular; NaN marks a
+    missing pair, and the diagonal is ignored. The labels of `topology` are compared with the result and do not
+    influence it. `home_controlled` is whether the contended line had the same NUMA home policy for every pair, None if
+    unknown. `seed` sets the resampling behind `stability`.
 
-    Raises NodeprintError when matrix and CPUs do not fit together.
+    Raises NodeprintError if matrix and CPUs do not match.
     """
     values = np.asarray(ns, dtype=np.float64)
     if values.ndim != 2 or values.shape != (len(cpus), len(cpus)) or len(set(cpus)) != len(cpus):
@@ -102,7 +100,7 @@ def find(
 
 
 def with_repetitions(structure: Structure, differing: str) -> Structure:
-    """The structure of a matrix with a finding where its runs or passes differ, before all others."""
+    """Return the structure with a leading warning if runs or passes differ."""
     if not differing:
         return structure
     finding = StructureFinding.of("repetitions-differ", "warning", repetitions=differing)
@@ -117,7 +115,7 @@ def _groups(labels: Labels, cpus: Sequence[int]) -> tuple[tuple[int, ...], ...]:
 
 
 def _most_of_each(groups: Labels, generator: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Rows of which every group has kept its share: a level above must not change because a part below lost all."""
+    """Draw the share KEPT of every finest group: losing a whole group could change a coarser level."""
     shuffled = generator.permutation(len(groups))
     kept = []
     for group in range(int(groups.max()) + 1):
@@ -127,7 +125,7 @@ def _most_of_each(groups: Labels, generator: np.random.Generator) -> npt.NDArray
 
 
 def _stability(matrix: Matrix, detected: Detected, seed: int) -> list[float]:
-    """Mean adjusted Rand index of each level with the nearest one that is found where some cores are left out."""
+    """Mean adjusted Rand index of each level with its best match among the levels of each resample."""
     if not detected.levels:
         return []
     generator = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Sockets and quadrants, found in the medians between CCXs."""
+"""Detect sockets and quadrants from the median latencies between CCXs."""
 
 from __future__ import annotations
 
@@ -17,25 +17,24 @@ from nodeprint.structure.matrix_arithmetic import (
     sizes,
 )
 
-# Thresholds: docs/validation.md says on which machines they were chosen. Gaps are differences of logarithms.
+# docs/validation.md lists the machines on which these thresholds were chosen. Gaps are differences of logarithms.
 MOST_SOCKETS = 8
-SOCKET_CONTRAST = 0.13  # how much the link adds, of the latency across it
-SOCKETS_CONTRAST = 0.2  # the same of more than two sockets: quadrants of one reach 0.16
-SOCKET_AUC = 0.97  # chance that a residual across is above one inside
-RESIDUAL_NOISE = 6.0  # standard errors by which residuals inside parts are below those across
-BLOCK_NOISE = 3.0  # standard errors by which residuals between the same two parts may differ, or
-BLOCK_STEP = 8.0  # this share of how much they are above those inside: 10 to 300 on EPYCs, 5 along the way of a 7R13
-PROFILE_RATIO = 1.8  # between consecutive merges of row profiles
-PROFILE_NOISE = 0.01  # standard error of a median between CCXs, of the latency, above which rows are not compared
+SOCKET_CONTRAST = 0.13  # least share of the latency across the link that the link adds
+SOCKETS_CONTRAST = 0.2  # the same for more than two sockets: quadrants of one socket reach 0.16
+SOCKET_AUC = 0.97  # least probability that a residual across groups exceeds one inside
+RESIDUAL_NOISE = 6.0  # residuals inside groups are lower than those across by this many standard errors
+BLOCK_NOISE = 3.0  # residuals between the same two groups may have an SD of this many standard errors, or
+BLOCK_STEP = 8.0  # the step from inside to across is this many of those SDs: 10-300 on EPYC, 5 along a 7R13's path
+PROFILE_RATIO = 1.8  # least ratio between consecutive merges of row profiles
+PROFILE_NOISE = 0.01  # rows are compared up to this relative standard error of a median between CCXs
 
 
 def sockets_of(blocks: Matrix) -> Labels | None:
-    """Two or more sockets over (g, g) medians between CCXs or cores, g at least 4; None where the link shows no clear
-    cost of its own.
+    """Detect sockets from (g, g) medians between CCXs or cores, g at least 4; None if no link adds a clear cost.
 
-    Offsets of each row are taken out first: the socket that does not own the line is slower as a whole. Two sockets
-    are the sides of the leading eigenvector, more are cuts of the average-linkage tree; the fewest count for which
-    nearly every residual across is above those inside, for the CCXs or cores at the border, too.
+    Row offsets are removed first, because the socket that does not own the line is slower as a whole. Candidates are
+    cuts of the average-linkage tree. The result is the cut with the fewest groups for which nearly every residual
+    across groups exceeds those inside.
     """
     residual, _ = additive_residual(blocks)
     upper = np.triu(~np.isnan(blocks), 1)
@@ -48,12 +47,12 @@ def sockets_of(blocks: Matrix) -> Labels | None:
 
 
 def _tree_of(residual: Matrix) -> Matrix:
-    """The average-linkage tree over what an additive fit leaves, which is below zero inside parts."""
+    """Average-linkage tree of additive-fit residuals, which are negative inside groups."""
     return linkage_tree(residual - residual.min(), "average")
 
 
 def _link_costs(blocks: Matrix, residual: Matrix, upper: npt.NDArray[np.bool_], labels: Labels) -> bool:
-    """Whether a pair across parts costs more than one inside, whatever the offsets of its rows."""
+    """Whether pairs across groups cost more than pairs inside, independent of row offsets."""
     count = sizes(labels)
     if len(count) < 2 or count.min() * 2 < count.max():
         return False
@@ -67,12 +66,12 @@ def _link_costs(blocks: Matrix, residual: Matrix, upper: npt.NDArray[np.bool_], 
 
 
 def _auc(high: npt.NDArray[np.float64], low: npt.NDArray[np.float64]) -> float:
-    """Chance that one of `high` is above one of `low`."""
+    """Probability that a value of `high` exceeds a value of `low`."""
     return float(np.searchsorted(np.sort(low), high).mean() / len(low))
 
 
 def cell_noise(cells: SortedCells, ccx: Labels) -> float:
-    """Standard error of a median between two CCXs, from two halves of its cells in the manner of a chessboard."""
+    """Standard error of a median between two CCXs, from two halves of its cells in a checkerboard pattern."""
     order = np.argsort(ccx, kind="stable")
     start = np.cumsum(sizes(ccx)) - sizes(ccx)
     position = np.empty(len(ccx), dtype=np.int64)
@@ -86,10 +85,10 @@ def cell_noise(cells: SortedCells, ccx: Labels) -> float:
 
 
 def quadrants(blocks: Matrix, sockets: Labels, noise: float) -> Labels | None:
-    """Parts of the I/O die, as groups of CCXs with the same row or low residuals; None where no socket shows any. A
-    socket that shows none beside one that does is one part.
+    """Detect quadrants of the I/O die as groups of CCXs with equal rows or low residuals.
 
-    `noise` is the standard error of a block's median: two rows nearer than that explains count as equal.
+    Returns None if no socket shows any; a socket without quadrants is one group if another socket has some. `noise` is
+    the standard error of a block's median; rows that differ by less count as equal.
     """
     if noise > PROFILE_NOISE * float(np.nanmedian(blocks)):
         return None
@@ -109,9 +108,10 @@ def quadrants(blocks: Matrix, sockets: Labels, noise: float) -> Labels | None:
 
 
 def _are_parts(blocks: Matrix, parts: Labels, noise: float) -> bool:
-    """Whether CCXs of one part are nearer to each other than to those of others, also without the offset of each
-    CCX: rows that are alike by their offsets alone make no part. Nor do CCXs that only lie along a way, where what is
-    left between the same two parts differs by more than noise, and not by much less than from that inside.
+    """Whether CCXs of one group are nearer to each other than to other groups, with and without row offsets.
+
+    Rows that are similar only by their offsets form no group. Neither do CCXs along a path: there, residuals between
+    the same two groups vary by more than noise and nearly as much as the step from inside to across.
     """
     residual, _ = additive_residual(blocks)
     spread = _spread_between(residual, blocks, parts)
@@ -129,14 +129,15 @@ def _are_parts(blocks: Matrix, parts: Labels, noise: float) -> bool:
 def inside_and_across(
     values: Matrix, blocks: Matrix, parts: Labels
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The values of pairs that were measured (in `blocks`), those inside parts and those across."""
+    """Values of the measured pairs (finite in `blocks`): inside groups, and across."""
     upper, same = np.triu(~np.isnan(blocks), 1), parts[:, None] == parts[None, :]
     return values[upper & same], values[upper & ~same]
 
 
 def _residual_cut(blocks: Matrix, noise: float) -> Labels | None:
-    """Parts of two CCXs or more where each CCX has an offset of its own, which makes rows of one part unlike: what an
-    additive fit leaves is lower inside them by more than noise, for nearly every pair.
+    """Groups of at least two CCXs whose residuals are lower inside than across, for nearly every pair.
+
+    This finds groups if each CCX has its own offset, which makes rows of one group differ.
     """
     if len(blocks) < 6:
         return None
@@ -154,7 +155,7 @@ def _residual_cut(blocks: Matrix, noise: float) -> Labels | None:
 
 
 def _spread_between(residual: Matrix, blocks: Matrix, labels: Labels) -> float:
-    """The standard deviation of residuals about the mean of those between the same two parts."""
+    """Pooled standard deviation of the residuals between the same two groups."""
     upper = np.triu(~np.isnan(blocks), 1)
     rows, columns = np.nonzero(upper)
     low, high = np.minimum(labels[rows], labels[columns]), np.maximum(labels[rows], labels[columns])
@@ -165,9 +166,7 @@ def _spread_between(residual: Matrix, blocks: Matrix, labels: Labels) -> float:
 
 
 def profile_cut(distances: Matrix, floor: float) -> Labels | None:
-    """The cut of the rows' differences by complete linkage into the most parts, up to four where there is one; parts of
-    about equal size.
-    """
+    """Cut row profiles by complete linkage into the most groups of similar size; prefers up to four groups."""
     if len(distances) < 4:
         return None
     tree = linkage_tree(distances, "complete")
@@ -176,7 +175,7 @@ def profile_cut(distances: Matrix, floor: float) -> Labels | None:
     for k in np.flatnonzero(heights[1:] > PROFILE_RATIO * heights[:-1]):
         labels = groups_at(tree, (tree[k, 2] + tree[k + 1, 2]) / 2, "distance")
         count = sizes(labels)
-        if count.max() <= 2 * count.min() and count.min() > 1:  # one CCX alone shows no part that it is in
+        if count.max() <= 2 * count.min() and count.min() > 1:  # a single CCX does not identify its quadrant
             best = labels
             if len(count) <= 4:
                 break

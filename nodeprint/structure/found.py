@@ -1,4 +1,4 @@
-"""What is found in a matrix: levels of groups, their agreement with labels, symmetry, and findings in words."""
+"""Structure of a matrix: levels of groups, agreement with labels, symmetry and findings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Level
 from nodeprint.settings.texts import say
 
-#: From fine to coarse. `group` is a level of the matrix whose name is unknown.
+#: From fine to coarse. `group` is a level of unknown type.
 LevelName = Literal["smt", "ccx", "quadrant", "half", "socket", "group"]
 Relation = Literal["agrees", "finer", "coarser", "contradicts", "not found"]
 Severity = Literal["info", "warning"]
@@ -21,8 +21,9 @@ Severity = Literal["info", "warning"]
 
 @dataclass(frozen=True, slots=True)
 class PairClass:
-    """The median in ns over so many pairs. `part` says which of those that join at a level, where they are of several
-    kinds (`socket 0`); empty for all of them."""
+    """Median latency in ns of `pairs` CPU pairs. `part` names the subset if the pairs of a level are of several kinds
+    (`socket 0`); empty for all pairs.
+    """
 
     part: str
     median_ns: float
@@ -31,11 +32,11 @@ class PairClass:
 
 @dataclass(frozen=True, slots=True)
 class FoundLevel:
-    """A partition of the CPUs (OS numbers, sorted; a group of one is a CPU that has no partner).
+    """A partition of the CPUs (sorted OS numbers; a CPU without partners is a group of one).
 
-    `within` are the pairs that share a group of this level and none of a finer one, `between` those that share the
-    coarser level's group and none of this level: one class each, or several where a median over all of them would be
-    that of none. `stability` is the mean adjusted Rand index over resampled CPUs, 1 at best.
+    `within` has the pairs that share a group of this level but of no finer one. `between` has the pairs that share the
+    coarser level's group but none of this level. Each is one class, or several if a joint median would describe none of
+    the pairs. `stability` is the mean adjusted Rand index over resampled CPUs, at most 1.
     """
 
     name: LevelName
@@ -47,9 +48,7 @@ class FoundLevel:
 
 @dataclass(frozen=True, slots=True)
 class LabelAgreement:
-    """A found level held against a level of the labels; `cpus` are those that make the difference, empty where they
-    agree.
-    """
+    """Comparison of a detected level with a label level; `cpus` are the CPUs that differ, empty if they agree."""
 
     level: LevelName
     label: Level
@@ -59,9 +58,7 @@ class LabelAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Symmetry:
-    """Parts of a level that should be alike: the median inside each (in order of the level's groups), largest over
-    smallest.
-    """
+    """Comparison of groups that should be equal: the median inside each in ns, and the ratio of largest to smallest."""
 
     level: LevelName
     medians_ns: tuple[float | None, ...]
@@ -72,7 +69,7 @@ class Symmetry:
 
 @dataclass(frozen=True, slots=True)
 class StructureFinding:
-    """A sentence for the reader. `id` is stable, `advice` says what to do."""
+    """A finding for the reader, with a stable `id` and its `advice`."""
 
     id: str
     severity: Severity
@@ -81,15 +78,14 @@ class StructureFinding:
 
     @classmethod
     def of(cls, key: str, severity: Severity, *, id: str = "", **values: object) -> StructureFinding:
-        """The finding whose sentences are those of `key` (reports/texts.yaml); its id is the key where it has no
-        other."""
+        """The finding with the sentences of `key` (reports/texts.yaml); its id defaults to the key."""
         sentences = (say("structure_findings", key, part, **values) for part in ("text", "advice"))
         return cls(id or key, severity, *sentences)
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """Everything found in one matrix; `levels` from fine to coarse."""
+    """The structure of one matrix; `levels` from fine to coarse."""
 
     levels: tuple[FoundLevel, ...]
     agreement: tuple[LabelAgreement, ...]
@@ -97,7 +93,7 @@ class Structure:
     findings: tuple[StructureFinding, ...]
 
     def level(self, name: LevelName) -> FoundLevel | None:
-        """The level of that name (the finest of several), None where it was not found."""
+        """The finest level with this name, None if it was not detected."""
         return next((level for level in self.levels if level.name == name), None)
 
     def as_json(self) -> dict[str, Any]:
@@ -106,7 +102,7 @@ class Structure:
         return out
 
     def own_groups(self) -> list[tuple[FoundLevel, list[tuple[int, ...]]]]:
-        """Each level with those of its groups that no finer one has: cores of all others are in none of this level."""
+        """Each level with the groups that no finer level has."""
         finer = [frozenset[tuple[int, ...]](), *(frozenset(level.groups) for level in self.levels)]
         return [
             (level, [group for group in level.groups if group not in below])
@@ -114,7 +110,7 @@ class Structure:
         ]
 
     def lines(self) -> list[str]:
-        """A line per level and the CPUs of its groups, what labels say of it, and the findings."""
+        """Text lines: one per level with the CPUs of its groups, then label agreement and findings."""
         lines = []
         for level, groups in self.own_groups():
             alone = len(level.groups) - len(groups)
@@ -130,7 +126,7 @@ class Structure:
 
 
 def classes_text(classes: Sequence[PairClass]) -> str:
-    """`22.7 ns`, or `108.0 ns (socket 0) and 199.7 ns (socket 1)`."""
+    """Text of classes: `22.7 ns`, or `108.0 ns (socket 0) and 199.7 ns (socket 1)`."""
     texts = [f"{item.median_ns:.1f} ns{f' ({item.part})' if item.part else ''}" for item in classes]
     if not texts:
         return "no pair"
@@ -138,13 +134,13 @@ def classes_text(classes: Sequence[PairClass]) -> str:
 
 
 def sizes_text(groups: Sequence[Sequence[int]]) -> str:
-    """How many CPUs groups have: `4`, or `3 to 4`."""
+    """Number of CPUs per group: `4`, or `3 to 4`."""
     sizes = sorted({len(group) for group in groups})
     return str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
 
 
 def _rounded(value: Any) -> Any:
-    """JSON with its numbers to a thousandth; null where one is unknown, as JSON has no NaN."""
+    """JSON with numbers rounded to 0.001; NaN becomes null."""
     if isinstance(value, dict):
         return {key: _rounded(inside) for key, inside in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Found levels held against the levels of the labels: where they agree, and which CPUs were exchanged."""
+"""Compare detected levels with topology labels, and identify exchanged CPUs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nodeprint.structure.found import LabelAgreement, LevelName, Relation
 from nodeprint.structure.levels import Partition
 from nodeprint.structure.matrix_arithmetic import Labels, numbered, rand_index, sizes
 
-#: The label that a found level should equal. `group` has none and is held against the label that is nearest.
+#: The label that a level should equal. `group` has none and is compared with the most similar label.
 LABEL_OF: dict[LevelName, Level] = {
     "smt": "core",
     "ccx": "ccx",
@@ -25,10 +25,10 @@ _MOST_EXCHANGED = 6
 
 
 def agreement(levels: Sequence[Partition], cpus: Sequence[int], topology: Topology) -> tuple[LabelAgreement, ...]:
-    """Every found level against its label, and labels that the matrix does not show.
+    """Compare every detected level with its label, and report labels that the matrix does not show.
 
-    CPUs without a label are left out of its comparison. A CPU that contradicts a coarse label explains the finer ones,
-    too: where these agree without it, it alone is named.
+    CPUs without a label are excluded. CPUs that contradict a coarse label often explain finer contradictions: if a
+    finer level agrees without them, only they are reported.
     """
     names: tuple[Level, ...] = ("core", *_NEAREST)
     labels = {level: part for level in names if (part := labels_of(topology, level, cpus)).max(initial=-1) >= 0}
@@ -62,7 +62,7 @@ def agreement(levels: Sequence[Partition], cpus: Sequence[int], topology: Topolo
 def exchanges(
     levels: Sequence[Partition], cpus: Sequence[int], topology: Topology, agreed: Sequence[LabelAgreement]
 ) -> tuple[tuple[int, int], ...]:
-    """Pairs of CPUs whose labels, exchanged, contradict the matrix nowhere; none where there are no such few pairs."""
+    """Pairs of CPUs whose labels, if exchanged, resolve every contradiction; empty if there are none or too many."""
     contradictions = [item for item in agreed if item.relation == "contradicts"]
     moved = sorted({cpu for item in contradictions for cpu in item.cpus})
     if not moved or len(moved) % 2 or len(moved) > _MOST_EXCHANGED:
@@ -88,7 +88,7 @@ def _pairings(cpus: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]:
 
 
 def _label_for(level: Partition, labels: Mapping[Level, Labels]) -> Level | None:
-    """The label of that name, or where it is unknown or the level has no name the one that is nearest."""
+    """The label with the level's name; otherwise the most similar one by Rand index."""
     own = LABEL_OF.get(level.name)
     if own is not None and own in labels:
         return own
@@ -99,7 +99,7 @@ def _label_for(level: Partition, labels: Mapping[Level, Labels]) -> Level | None
 
 
 def labels_of(topology: Topology, level: Level, cpus: Sequence[int]) -> Labels:
-    """The label of every CPU as a partition numbered from 0, -1 where it is unknown."""
+    """Label of every CPU as a partition numbered from 0, -1 if unknown."""
     part = {cpu: number for number, group in topology.groups(level).items() for cpu in group}
     out = np.array([part.get(cpu, -1) for cpu in cpus], dtype=np.int64)
     out[out >= 0] = numbered(out[out >= 0]) if (out >= 0).any() else 0
@@ -109,7 +109,7 @@ def labels_of(topology: Topology, level: Level, cpus: Sequence[int]) -> Labels:
 def _compared(
     groups: Labels, label: Labels, rows: npt.NDArray[np.bool_] | None = None
 ) -> tuple[Relation, npt.NDArray[np.intp]]:
-    """`_relation` over those of `rows` whose label is known."""
+    """`_relation` restricted to `rows` with a known label."""
     labeled = np.flatnonzero((label >= 0) if rows is None else (label >= 0) & rows)
     if not len(labeled):
         return "agrees", labeled
@@ -118,7 +118,7 @@ def _compared(
 
 
 def _relation(groups: Labels, label: Labels) -> tuple[Relation, npt.NDArray[np.intp]]:
-    """How a found partition stands to a label, and the members that make the difference."""
+    """Relation of a detected partition to a label, and the members that differ."""
     table = np.zeros((int(groups.max()) + 1, int(label.max()) + 1), dtype=np.int64)
     np.add.at(table, (groups, label), 1)
     split_groups, split_label = (table > 0).sum(1) > 1, (table > 0).sum(0) > 1
@@ -127,7 +127,7 @@ def _relation(groups: Labels, label: Labels) -> tuple[Relation, npt.NDArray[np.i
         return ("finer" if odd.any() else "agrees"), np.flatnonzero(odd)
     if not split_label.any():
         return "coarser", np.flatnonzero(split_groups[groups])
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 (scipy.optimize takes a tenth of a second)
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415 (importing scipy.optimize takes 0.1 s)
 
     rows, columns = linear_sum_assignment(table, maximize=True)
     match = np.full(len(table), -1)

@@ -1,9 +1,9 @@
-"""The levels of a latency matrix, found without labels or CPU numbers.
+"""Detect the levels of a latency matrix without labels or CPU numbers.
 
-In order: pairs of hardware threads by mutual nearest neighbors; groups by average linkage, kept where nearly every CPU
-is nearer to all of its group than to anybody else; then, over the medians between CCXs, sockets by linkage of
-the double-centerd matrix, as one socket can be slower inside than the link between them, and quadrants
-by the likeness of rows. docs/method/structure.md has the reasons and figures.
+Hardware threads are paired as mutual nearest neighbors. Groups come from average linkage and are kept if nearly every
+CPU is nearer to its whole group than to any other CPU. Sockets come from linkage of the double-centered medians between
+CCXs, because one socket can be slower inside than the link. Quadrants come from similar rows. docs/method/structure.md
+gives reasons and results.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from nodeprint.structure.linkage import are_nested, group_of, nearer_in_every_gr
 from nodeprint.structure.matrix_arithmetic import Labels, Matrix, SortedCells, numbered, profile_distances, sizes
 from nodeprint.structure.siblings import paired_by_elimination, sibling_labels
 
-# Thresholds: docs/validation.md says on which machines they were chosen. Gaps are differences of logarithms.
-SINGLE_NOISE = 0.01  # relative noise of a row of cores without threads, and
-SINGLE_STEP = 0.05  # least difference between pairs inside their clusters and across
-ALIKE_ROW = 1.5  # a row's median to its group over the group's own
-# hop inside a last-level cache of few cores; above it, one of two groups may be a whole package
+# docs/validation.md lists the machines on which these thresholds were chosen. Gaps are differences of logarithms.
+SINGLE_NOISE = 0.01  # relative noise of a row of single-threaded cores, and
+SINGLE_STEP = 0.05  # least relative difference between pairs inside their clusters and across
+ALIKE_ROW = 1.5  # largest ratio of a row's median to its group and the group's own median
+# latency in ns inside a last-level cache of few cores; above it, one of two groups may be a whole package
 CCX_NS = 28.0
-MANY_CCX, MANY_CCX_CORES = 4, 3  # groups and cores of each; then the ratio decides, whatever the clock:
-CCX_RATIO = 2.5  # a hop to the nearest other CCX over one inside
-MANY_CCX_NS = 40.0  # up to here they are CCXs also where they are as far from each other as packages
+MANY_CCX, MANY_CCX_CORES = 4, 3  # from this many groups and cores in each, the ratio decides at any clock:
+CCX_RATIO = 2.5  # latency to the nearest other CCX, relative to latency inside
+MANY_CCX_NS = 40.0  # up to this latency inside, they are CCXs even if as distant as packages
 MIN_PACKAGE_CORES = 5  # smaller groups are clusters
-SURE_PACKAGE_CORES = 6  # groups with fewer are packages only where they are as far apart as packages are
-SOCKET_NS = 100.0  # hop between packages
-CCX_SOCKET_NS = 150.0  # the same for parts of several CCXs, which may be parts of one package below that
-DIE_SOCKET_NS = 180.0  # the same for parts of up to three CCXs and ten cores, which are dies below that
+SURE_PACKAGE_CORES = 6  # groups with fewer cores are packages only if the latency between them is that of packages
+SOCKET_NS = 100.0  # least latency between packages
+CCX_SOCKET_NS = 150.0  # the same for groups of several CCXs; below it they may share a package
+DIE_SOCKET_NS = 180.0  # the same for groups of up to three CCXs and ten cores; below it they are dies
 
 
 @dataclass(frozen=True)
 class Partition:
-    """A level by position: `labels` (n,) number the group of every row of the matrix."""
+    """A level by position: `labels` (n,) has the group number of every row."""
 
     name: LevelName
     labels: Labels
@@ -53,8 +53,9 @@ class Partition:
 
 @dataclass(frozen=True)
 class Detected:
-    """Levels over CPUs, from fine to coarse; and over cores, with the medians between these, which is what all levels
-    above the threads rest on. `threads` (cores) is how many each core has.
+    """Levels over CPUs and over cores, from fine to coarse.
+
+    All levels above SMT are detected from the medians `between_cores`. `threads` has the thread count of each core.
     """
 
     levels: list[Partition]
@@ -64,9 +65,9 @@ class Detected:
 
 
 def detect(matrix: Matrix) -> Detected:
-    """Levels of a symmetric (n, n) matrix in ns with NaN for missing pairs; none where it is flat.
+    """Detect the levels of a symmetric (n, n) matrix in ns with NaN for missing pairs; none if it is flat.
 
-    Rows that hold (nearly) nothing but their sibling's cell follow their sibling.
+    Rows with hardly any measured cell other than their sibling's follow that sibling.
     """
     if len(matrix) < 4:
         return Detected([], [], matrix, np.ones(len(matrix), dtype=np.int64))
@@ -84,11 +85,11 @@ def detect(matrix: Matrix) -> Detected:
 
 
 def _between_cores(matrix: Matrix, cores: Labels) -> Matrix:
-    """Lower medians of the cells between every two cores of one or two threads; NaN on the diagonal."""
+    """Lower medians of the cells between every two cores with one or two threads; NaN on the diagonal."""
     first, last = np.zeros((2, int(cores.max()) + 1), dtype=np.int64)
     rows = np.arange(len(cores))
     first[cores[::-1]], last[cores] = rows[::-1], rows
-    # a core of one thread is taken twice, which moves no lower median
+    # a core with one thread is counted twice, which does not change a lower median
     cells = np.stack([matrix[np.ix_(a, b)] for a in (first, last) for b in (first, last)])
     cells.sort(axis=0)
     middle = np.maximum((~np.isnan(cells)).sum(axis=0) - 1, 0) // 2
@@ -98,8 +99,9 @@ def _between_cores(matrix: Matrix, cores: Labels) -> Matrix:
 
 
 def levels_of_cores(between: Matrix, threads: Labels) -> list[Partition]:
-    """Levels above the core, over the medians between cores, from fine to coarse; `threads` (cores) is how many each
-    core has."""
+    """Detect the levels above the core from medians between cores, fine to coarse; `threads` has the thread count of
+    each.
+    """
     if len(between) < 4:
         return []
     cells = SortedCells.of(between)
@@ -125,11 +127,11 @@ def levels_of_cores(between: Matrix, threads: Labels) -> list[Partition]:
 
 
 def _clusters_of_singles(between: Matrix, threads: Labels) -> Labels | None:
-    """Clusters of the cores without a second thread of a hybrid processor, each other core by itself; None where there
-    are none.
+    """Clusters of the single-threaded cores of a hybrid processor; every other core is its own group. None without
+    clusters.
 
-    Cores of a cluster have the same row, and may be farther from each other than from those of another cluster (50 and
-    44 ns on a 12900K), so that no tree over distances shows them.
+    Cores of a cluster have equal rows but may be farther from each other than from another cluster (50 and 44 ns on a
+    12900K). A tree over distances cannot show that.
     """
     single = np.flatnonzero(threads == 1)
     if threads.max() < 2 or len(single) < 4 or np.isnan(between[np.ix_(single, single)]).all():
@@ -150,9 +152,10 @@ def _clusters_of_singles(between: Matrix, threads: Labels) -> Labels | None:
 
 
 def _refined(cells: SortedCells, labels: Labels) -> Labels:
-    """Every row in the group that it is nearest to by the median, which a disturbed or missing cell does not move; a
-    row alone joins a group only if it is like its members, and nearer to their latency than to that of the next group:
-    a core of another kind is as far from all.
+    """Move every row to the group with the lowest median latency, which is robust to disturbed or missing cells.
+
+    A single row joins a group only if its latency is similar to the members' and closer to theirs than to the next
+    group's: a core of another type is equally far from all groups.
     """
     inside = np.diag(cells.block_medians(labels))
     rows = cells.row_medians(labels)
@@ -171,9 +174,10 @@ def _refined(cells: SortedCells, labels: Labels) -> Labels:
 
 
 def _nested(refined: list[Labels]) -> list[Labels]:
-    """Partitions from fine to coarse, each joining whole groups of the one before: refined one by one they may differ
-    in a row, which then goes with the most rows of its finer group. Those without two groups of several rows, which
-    separate nothing, are left out.
+    """Nest refined partitions, from fine to coarse.
+
+    Refinement may move a row to another coarse group than the rest of its fine group; the majority of the fine group
+    decides. Partitions without two groups of several rows are dropped.
     """
     out: list[Labels] = []
     for own in refined:
@@ -188,7 +192,7 @@ def _nested(refined: list[Labels]) -> list[Labels]:
 
 
 def _named(cells: SortedCells, nested: list[Labels], threads: bool) -> list[tuple[LevelName, Labels]]:
-    """A name for each partition, by its groups' count, cores and latency; `group` where these do not decide."""
+    """Name each partition by its number of groups, their cores and latency; `group` if undetermined."""
     out: list[tuple[LevelName, Labels]] = []
     for index, labels in enumerate(nested):
         blocks = cells.block_medians(labels)
@@ -214,10 +218,10 @@ def _named(cells: SortedCells, nested: list[Labels], threads: bool) -> list[tupl
 
 
 def _spans_package(between: float, cores: npt.NDArray[np.int64], smt: bool) -> bool:
-    """Whether groups of cores with a slow last-level cache are packages rather than clusters or dies of one.
+    """Whether groups of cores with a slow last-level cache are packages rather than clusters or dies of one package.
 
-    Packages have enough cores and are far from each other. With threads in pairs and two groups, a slow cache is a ring
-    or mesh over the package, however near the other one is; without, dies of one package (SCCL) look the same.
+    Packages have enough cores and a high latency between them. With two groups and SMT, a slow cache is a ring or mesh
+    spanning the package, at any distance. Without SMT, dies of one package (SCCL) look the same.
     """
     far = between >= (SOCKET_NS if len(cores) < 8 else 1.5 * SOCKET_NS)
     ring = smt and len(cores) == 2 and cores.max() >= SURE_PACKAGE_CORES
@@ -225,9 +229,7 @@ def _spans_package(between: float, cores: npt.NDArray[np.int64], smt: bool) -> b
 
 
 def _package_or_die(cells: SortedCells, parts: Labels, ccx: Labels) -> LevelName:
-    """The name of parts of several CCXs: the parts of one package are nearer to each other, in ns and compared with the
-    nearest of their own.
-    """
+    """Name groups of several CCXs: groups inside one package are nearer, in ns and relative to the latency inside."""
     medians, part_of = cells.block_medians(ccx), group_of(parts, ccx)
     same = part_of[:, None] == part_of[None, :]
     between = float(np.nanmedian(medians[~same]))
@@ -242,7 +244,7 @@ def _package_or_die(cells: SortedCells, parts: Labels, ccx: Labels) -> LevelName
 
 
 def _above_ccx(cells: SortedCells, ccx: Labels, levels: list[Partition]) -> list[Partition]:
-    """Sockets and quadrants over the medians between CCXs, where linkage did not find them."""
+    """Sockets and quadrants from the medians between CCXs, if linkage did not find them."""
     blocks = cells.block_medians(ccx)
     if len(blocks) < 4:
         return []

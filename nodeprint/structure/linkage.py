@@ -1,4 +1,4 @@
-"""Groups of CPUs by average linkage: trees, cuts of them, and which groups stand apart from all others."""
+"""Group CPUs by average linkage: trees, cuts and separation of groups."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy.typing as npt
 
 from nodeprint.structure.matrix_arithmetic import Labels, Matrix, SortedCells, numbered, row_quantile, sizes
 
-# Thresholds: docs/validation.md says on which machines they were chosen. Gaps are differences of logarithms.
-LINKAGE_GAP = 0.2  # between consecutive merges, for a cut to be looked at
-CLEAN_GAP = 0.03  # the same where cells hardly differ
-GAP_SPREAD = 8.0  # and in standard deviations of cells about block medians between the two
-BLOCK_CELLS = 6  # on average, for a spread about block medians
-SEPARATED = 0.85  # of the CPUs in groups are nearer to their group than to all others
-ALONE = 0.4  # of the CPUs may be alone: their partners are not in the matrix, or they have none
+# docs/validation.md lists the machines on which these thresholds were chosen. Gaps are differences of logarithms.
+LINKAGE_GAP = 0.2  # least gap between consecutive merges for a cut
+CLEAN_GAP = 0.03  # the same if cells hardly vary,
+GAP_SPREAD = 8.0  # and in between, in standard deviations of cells about their block medians
+BLOCK_CELLS = 6  # least average number of cells per block for that standard deviation
+SEPARATED = 0.85  # least share of grouped CPUs that are nearer to their group than to all others
+ALONE = 0.4  # largest share of CPUs without a group: their partners are not in the matrix, or they have none
 
 
 def linkage_tree(distances: Matrix, linkage_by: str) -> Matrix:
-    """The tree of rows that are joined by their distances (n, n), as SciPy's linkage has it."""
+    """SciPy linkage tree of rows from their distances (n, n)."""
     from scipy.cluster.hierarchy import linkage  # noqa: PLC0415 (as above)
     from scipy.spatial.distance import squareform  # noqa: PLC0415 (as above)
 
@@ -27,7 +27,7 @@ def linkage_tree(distances: Matrix, linkage_by: str) -> Matrix:
 
 
 def groups_at(tree: Matrix, at: float, criterion: str) -> Labels:
-    """The rows of a tree by the group that each is in where it is cut."""
+    """Group of each row after cutting the tree."""
     from scipy.cluster.hierarchy import fcluster  # noqa: PLC0415 (as above)
 
     return numbered(fcluster(tree, at, criterion))
@@ -36,8 +36,8 @@ def groups_at(tree: Matrix, at: float, criterion: str) -> Labels:
 def separated_groups(matrix: Matrix, cells: SortedCells) -> list[Labels]:
     """Cuts of the average-linkage tree (on logarithms) that separate nearly every row, from fine to coarse.
 
-    What a cut must bridge depends on the spread inside its groups: much where cells differ anyhow, little where they
-    hardly do. Of several cuts of the same level the one with the widest gap is kept.
+    The required gap grows with the spread inside the groups. Among cuts of the same level, the one with the widest gap
+    is kept.
     """
     n = len(matrix)
     if n < 4:
@@ -59,9 +59,10 @@ def separated_groups(matrix: Matrix, cells: SortedCells) -> list[Labels]:
 
 
 def _spread_inside(matrix: Matrix, cells: SortedCells, labels: Labels) -> float:
-    """Relative standard deviation of cells about the median of their block (from quartiles), blocks being all pairs of
-    groups: groups that are no more than neighbors on a mesh have a wide one. Where blocks have too few cells, by how
-    much the rows of one group differ.
+    """Relative standard deviation (from quartiles) of cells about the median of their block, a pair of groups.
+
+    Groups that are only neighbors on a mesh have a large one. If blocks have too few cells, it is estimated from row
+    differences inside groups.
     """
     groups = int(labels.max()) + 1
     if len(cells.values) < BLOCK_CELLS * groups * (groups + 1) / 2:
@@ -72,8 +73,10 @@ def _spread_inside(matrix: Matrix, cells: SortedCells, labels: Labels) -> float:
 
 
 def _spread_of_rows(matrix: Matrix, labels: Labels) -> float:
-    """Relative standard deviation of a cell, by the differences between the rows of neighbors in a group, at least
-    that of the grid that the values are rounded to; infinite without such rows."""
+    """Relative standard deviation of a cell, from differences between neighboring rows of a group.
+
+    At least that of rounding to the values' grid; infinite without such rows.
+    """
     order = np.argsort(labels, kind="stable")
     together = labels[order[1:]] == labels[order[:-1]]
     first, second = order[:-1][together], order[1:][together]
@@ -89,7 +92,7 @@ def _spread_of_rows(matrix: Matrix, labels: Labels) -> float:
 
 
 def _grid(values: npt.NDArray[np.float64]) -> float:
-    """The step that all values are multiples of: 10, 1 or 0.1 ns; 0 where they are finer."""
+    """Resolution of the values: 10, 1 or 0.1 ns; 0 if finer."""
     for step in (10.0, 1.0, 0.1):
         if np.allclose(values / step, np.rint(values / step), rtol=0, atol=1e-6):
             return step
@@ -97,8 +100,7 @@ def _grid(values: npt.NDArray[np.float64]) -> float:
 
 
 def nearer_in_every_group(cells: SortedCells, labels: Labels, finer: Labels) -> bool:
-    """Whether in every group the pairs that share none of a finer one are nearer, by the median, than its pairs with
-    other groups."""
+    """Whether pairs of different finer groups are nearer, by the median, inside every group than between groups."""
     blocks = cells.block_medians(finer)
     coarse_of = group_of(labels, finer)
     for group in range(int(labels.max()) + 1):
@@ -124,7 +126,7 @@ def _separates(matrix: Matrix, labels: Labels) -> bool:
 
 
 def _distinct(first: Labels, second: Labels) -> bool:
-    """Whether the coarser of two nested partitions joins most of the finer one's groups."""
+    """Whether the coarser of two nested partitions merges most of the finer one's groups."""
     fine, coarse = (first, second) if first.max() > second.max() else (second, first)
     if fine.max() == coarse.max():
         return False
@@ -133,13 +135,13 @@ def _distinct(first: Labels, second: Labels) -> bool:
 
 
 def are_nested(first: Labels, second: Labels) -> bool:
-    """Whether one of two different partitions joins whole groups of the other."""
+    """Whether one of two different partitions merges whole groups of the other."""
     fine, coarse = (first, second) if first.max() > second.max() else (second, first)
     return bool(fine.max() > coarse.max() and np.array_equal(group_of(coarse, fine)[fine], coarse))
 
 
 def group_of(coarse: Labels, fine: Labels) -> Labels:
-    """The coarse group of every fine group, (groups of fine,)."""
+    """Coarse group of every fine group, shape (fine groups,)."""
     out = np.zeros(int(fine.max()) + 1, dtype=np.int64)
     out[fine] = coarse
     return out

@@ -1,6 +1,6 @@
-"""Arithmetic on latency matrices: symmetrising, block medians, the additive fit, and how alike two partitions are.
+"""Arithmetic on latency matrices: symmetry, block medians, additive fit and partition similarity.
 
-Matrices are square float64 arrays with NaN where nothing was measured; labels are int arrays that number groups from 0.
+Matrices are square float64 arrays with NaN for missing values; labels are int arrays that number groups from 0.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy.typing as npt
 Matrix = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 
-#: In a shorter time, ns, light goes less than a millimetre: such a figure is of no hop.
+#: Shortest plausible latency in ns: light travels 0.3 mm in this time.
 _LEAST_NS = 1e-3
 
 
 def positive(ns: npt.NDArray[Any]) -> Matrix:
-    """The matrix with NaN on the diagonal and where a cell is no latency: below a thousandth of a ns, or infinite."""
+    """Replace the diagonal and invalid latencies (infinite or below 0.001 ns) by NaN."""
     values = np.array(ns, dtype=np.float64)
     values[~np.isfinite(values) | (values < _LEAST_NS)] = np.nan
     np.fill_diagonal(values, np.nan)
@@ -27,8 +27,7 @@ def positive(ns: npt.NDArray[Any]) -> Matrix:
 
 
 def averaged(values: Matrix) -> Matrix:
-    """The mean of both directions (or the one that is there) of an (n, n) matrix, whole or one triangle, that has NaN
-    wherever a cell is no latency (`positive`)."""
+    """Mean of both directions of an (n, n) matrix, or the one measured; NaN if none is a valid latency (`positive`)."""
     both = values + values.T
     both /= 2
     one_way = np.isnan(both)
@@ -38,7 +37,7 @@ def averaged(values: Matrix) -> Matrix:
 
 
 def row_quantile(matrix: Matrix, q: float) -> npt.NDArray[np.float64]:
-    """Quantile of each row's measured cells, NaN where there is none."""
+    """Quantile of each row's measured cells, NaN without any."""
     ordered = np.sort(matrix, axis=1)
     count = (~np.isnan(ordered)).sum(1)
     out: npt.NDArray[np.float64] = ordered[np.arange(len(ordered)), (q * np.maximum(count - 1, 0)).astype(np.int64)]
@@ -46,7 +45,7 @@ def row_quantile(matrix: Matrix, q: float) -> npt.NDArray[np.float64]:
 
 
 def numbered(labels: npt.NDArray[Any]) -> Labels:
-    """The same partition with groups numbered 0, 1, ... in order of their first member."""
+    """Renumber the groups 0, 1, ... in order of their first member."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
@@ -55,14 +54,14 @@ def numbered(labels: npt.NDArray[Any]) -> Labels:
 
 
 def sizes(labels: Labels) -> npt.NDArray[np.int64]:
-    """Members of each group."""
+    """Number of members of each group."""
     return np.bincount(labels)
 
 
 @dataclass(frozen=True)
 class SortedCells:
-    """The measured cells of the upper triangle of a symmetric (n, n) matrix, by value: sorted once, every median after
-    that is counting.
+    """Measured cells of the upper triangle of a symmetric (n, n) matrix, sorted once so that medians only need
+    counting.
     """
 
     count: int
@@ -73,7 +72,7 @@ class SortedCells:
 
     @classmethod
     def of(cls, matrix: Matrix) -> SortedCells:
-        """The cells of a symmetric matrix with NaN where nothing was measured."""
+        """Cells of a symmetric matrix with NaN for missing values."""
         place = np.flatnonzero(np.triu(~np.isnan(matrix), 1)).astype(np.int64)
         values = matrix.ravel()[place]
         order = np.argsort(values)
@@ -81,15 +80,14 @@ class SortedCells:
         return cls(len(matrix), rows, columns, values[order])
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> SortedCells:
-        """Those of the cells, (cells,)."""
+        """The `chosen` cells, mask of shape (cells,)."""
         return SortedCells(self.count, self.rows[chosen], self.columns[chosen], self.values[chosen])
 
     def block_medians(self, labels: Labels) -> Matrix:
-        """(g, g) medians of the cells between every two groups, inside a group on the diagonal; NaN where no cell was
-        measured.
+        """(g, g) lower medians of the cells between groups, with those inside groups on the diagonal; NaN without any.
 
-        The lower of two middle cells: what disturbs a cell adds to it. Kept by labels, as every step of a search asks
-        for those of the same groups; not to be written to.
+        Lower medians, because disturbances only add latency. Cached by labels, because every step of a search needs
+        them; the array is read-only.
         """
         key = labels.tobytes()
         if key not in self._by_labels:
@@ -105,7 +103,7 @@ class SortedCells:
         return np.where(np.isnan(out), out.T, out)
 
     def row_medians(self, labels: Labels) -> Matrix:
-        """(n, g) medians of every row's cells to each group, as above."""
+        """(n, g) lower medians of each row's cells to each group."""
         groups = int(labels.max()) + 1
         by_row, by_column = self.rows * groups + labels[self.columns], self.columns * groups + labels[self.rows]
         cell = np.stack([by_row, by_column], axis=1).ravel()
@@ -113,7 +111,7 @@ class SortedCells:
 
 
 def _medians(cell: npt.NDArray[np.int64], values: npt.NDArray[np.float64], cells: int) -> npt.NDArray[np.float64]:
-    """(cells,) lower median of the ascending `values` that belong to each cell."""
+    """Lower median of the ascending `values` of each cell, shape (cells,)."""
     values = values[np.argsort(cell.astype(np.min_scalar_type(cells)), kind="stable")]
     count = np.bincount(cell, minlength=cells)
     out = np.full(cells, np.nan)
@@ -123,10 +121,9 @@ def _medians(cell: npt.NDArray[np.int64], values: npt.NDArray[np.float64], cells
 
 
 def additive_residual(blocks: Matrix) -> tuple[Matrix, npt.NDArray[np.float64]]:
-    """What a fit of `offset[i] + offset[j]` leaves of the cells off the diagonal (least squares), and the offsets.
+    """Residuals (g, g) of a least-squares fit of `offset[i] + offset[j]`, and the offsets (g,); g at least 3.
 
-    The double centring of a matrix without a diagonal; missing cells and the diagonal have residual 0. (g, g) and (g,),
-    g at least 3.
+    This is the double centering of a matrix without a diagonal; missing cells and the diagonal have residual 0.
     """
     g = len(blocks)
     measured = ~np.isnan(blocks) & ~np.eye(g, dtype=bool)
@@ -136,9 +133,7 @@ def additive_residual(blocks: Matrix) -> tuple[Matrix, npt.NDArray[np.float64]]:
 
 
 def profile_distances(blocks: Matrix, rows: npt.NDArray[np.int64]) -> Matrix:
-    """(r, r) root mean squares of the difference between two blocks' rows, over the columns that are neither of the
-    two.
-    """
+    """(r, r) root mean square differences between rows of blocks, without the columns of the two rows."""
     table = blocks[rows]
     out = np.zeros((len(rows), len(rows)))
     columns = np.arange(len(blocks))

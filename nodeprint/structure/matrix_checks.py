@@ -1,4 +1,4 @@
-"""What the found levels say: whether like parts are alike, and the findings in words."""
+"""Check a matrix and its levels: asymmetry, missing pairs, unequal groups and labels."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from nodeprint.structure.label_agreement import labels_of
 from nodeprint.structure.levels import Partition
 from nodeprint.structure.matrix_arithmetic import Labels, Matrix
 
-#: Of pairs between cores, 95 % quantile over 5 %: up to this a machine without groups is flat. Single meshes reach 1.5.
+#: Largest ratio of the 95% to the 5% quantile of core pairs at which a machine without groups is flat. Single meshes
+#: reach 1.5.
 FLAT = 1.6
-#: The directions of one pair in twenty may differ by this factor; a round trip has none.
+#: Largest ratio of the directions of a pair, exceeded by one pair in twenty at most; round trips have none.
 ONE_WAY = 1.3
-#: Threads of a core are nearer than that share of the nearest other core.
+#: Largest ratio of the latencies to a sibling thread and to the nearest other core.
 SIBLINGS_NEAR = 0.8
 
-#: Largest over smallest median of parts that are alike. Of published two-socket matrices those of other makes reach
-#: 1.13, those of EPYC whose line had one home for all pairs 1.65 to 2.02; parts of one I/O die differ by their
-#: distance to that home.
+#: Largest ratio of the medians of equal groups. Published two-socket matrices reach 1.13, except EPYC with one home for
+#: all lines: 1.65 to 2.02. Groups of one I/O die differ by their distance to that home.
 ALIKE: dict[LevelName, float] = {"ccx": 1.3, "quadrant": 1.3, "half": 1.3, "socket": 1.3}
 
 
 def cell_findings(ns: Matrix, cpus: Sequence[int], levels: Sequence[Partition]) -> tuple[StructureFinding, ...]:
-    """Findings on the cells of an (n, n) matrix in ns, with NaN where a direction was not measured: directions that
-    differ, missing pairs, and how far pairs between cores differ where no level above cores was found."""
+    """Findings on the cells of an (n, n) matrix in ns, NaN if a direction was not measured.
+
+    They report asymmetry, missing pairs, and the range of core pairs if no level above SMT was detected.
+    """
     out = []
     measured = ~np.isnan(ns)
     measured |= measured.T
@@ -55,9 +57,9 @@ def cell_findings(ns: Matrix, cpus: Sequence[int], levels: Sequence[Partition]) 
 
 
 def _missing(measured: npt.NDArray[np.bool_]) -> tuple[int, int]:
-    """How many pairs were not measured, and of how many.
+    """Number of missing pairs, and of all pairs.
 
-    CPUs with one partner alone, as second threads of which only the core's own pair was measured, lack nothing.
+    CPUs with only one partner are not counted: second threads are often measured only with their own core.
     """
     partners = measured.sum(1) > 1
     count = int(partners.sum())
@@ -77,8 +79,7 @@ def _between_cores(ns: Matrix, measured: npt.NDArray[np.bool_], levels: Sequence
 
 
 def _directions(ns: Matrix, measured: npt.NDArray[np.bool_]) -> tuple[float, tuple[int, int]]:
-    """The ratio of both directions that one of the `measured` pairs (upper triangle) in twenty exceeds, and the pair
-    with the widest one."""
+    """95% quantile of the ratio of directions over `measured` pairs (upper triangle), and the most asymmetric pair."""
     ratio = ns[measured] / ns.T[measured]
     ratio = np.maximum(ratio, 1 / ratio)
     both = ~np.isnan(ratio)
@@ -89,9 +90,7 @@ def _directions(ns: Matrix, measured: npt.NDArray[np.bool_]) -> tuple[float, tup
 
 
 def siblings_not_nearest(matrix: Matrix, cpus: Sequence[int], topology: Topology) -> StructureFinding | None:
-    """Where the labels' siblings are about as far from each other as from the nearest other core: the matrix cannot
-    show cores then.
-    """
+    """Finding if labeled siblings are about as distant as the nearest other core, so the matrix cannot show cores."""
     core = labels_of(topology, "core", cpus)
     same = (core[:, None] == core[None, :]) & (core >= 0)[:, None]
     own = matrix[np.triu(same, 1)]
@@ -105,7 +104,7 @@ def siblings_not_nearest(matrix: Matrix, cpus: Sequence[int], topology: Topology
 
 
 def symmetry(matrix: Matrix, levels: Sequence[Partition], cpus: Sequence[int]) -> tuple[Symmetry, ...]:
-    """Medians inside each part of a level, outside those of the finer one; parts are compared inside their socket."""
+    """Compare the medians inside each group of a level, without pairs of a finer group; groups are compared per socket."""
     out = []
     finer: Labels = np.arange(len(matrix))
     whole = np.zeros(len(matrix), dtype=np.int64)
@@ -137,7 +136,7 @@ def symmetry(matrix: Matrix, levels: Sequence[Partition], cpus: Sequence[int]) -
 
 
 def _medians_inside(matrix: Matrix, labels: Labels, finer: Labels) -> npt.NDArray[np.float64]:
-    """Median of the pairs inside each group that share no group of the finer level, NaN where none was measured."""
+    """Median of the pairs inside each group that share no group of the finer level, NaN without any."""
     out = np.full(int(labels.max()) + 1, np.nan)
     for part in range(len(out)):
         rows = np.flatnonzero(labels == part)
@@ -155,7 +154,7 @@ def findings(
     home_controlled: bool | None,
     exchanged: Sequence[tuple[int, int]] = (),
 ) -> tuple[StructureFinding, ...]:
-    """Sentences for the reader on levels and labels."""
+    """Findings on levels and labels."""
     out: list[StructureFinding] = []
     names = {level.name: level for level in levels}
     for item in alike:
@@ -179,7 +178,7 @@ def findings(
 
 
 def unsure(left_out: Sequence[Partition]) -> tuple[StructureFinding, ...]:
-    """A finding for each level that is none, as other CPUs show other groups."""
+    """One finding for each level omitted as unstable."""
     return tuple(
         StructureFinding.of("level-left-out", "info", level=level.name, groups=int(level.labels.max()) + 1)
         for level in left_out
@@ -187,7 +186,7 @@ def unsure(left_out: Sequence[Partition]) -> tuple[StructureFinding, ...]:
 
 
 def lacking(cpus: Sequence[int], topology: Topology) -> tuple[StructureFinding, ...]:
-    """A warning where the topology has not all CPUs of the matrix."""
+    """A warning if CPUs of the matrix are not in the topology."""
     labeled = {cpu.cpu for cpu in topology.cpus}
     without = [cpu for cpu in cpus if cpu not in labeled]
     if not without:

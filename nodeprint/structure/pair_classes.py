@@ -1,7 +1,6 @@
-"""Medians of the pairs that join at each level, apart for parts of a machine of which the median of all says nothing.
+"""Median latency of the CPU pairs that join at each level, split if one median would not be representative.
 
-The socket that does not own the measured line, or the slower cores of a hybrid processor, make two kinds of one class:
-the median over both is a figure that no pair has.
+Examples are the socket that does not own the measured line and the slower cores of a hybrid processor.
 """
 
 from __future__ import annotations
@@ -17,18 +16,18 @@ from nodeprint.structure.found import PairClass
 from nodeprint.structure.levels import Partition
 from nodeprint.structure.matrix_arithmetic import Labels, Matrix, sizes
 
-#: Of fewer pairs no halves are said: they would be single pairs.
+#: Fewest pairs to split into halves.
 _LEAST_PAIRS = 8
-#: More parts than these, and more that differ, are no kinds, but a gradient.
+#: Above this many groups, or this many that differ, the latencies form a gradient and are not split.
 _MOST_PARTS, _MOST_KINDS = 8, 4
-#: Medians of two kinds of cores that differ by this factor are said apart; of so many cores of each.
+#: Two core types are listed separately if their medians differ by this factor and each has this many cores.
 _KINDS_APART, _LEAST_CORES = 1.05, 4
 
 
 def pair_classes(matrix: Matrix, levels: Sequence[Partition]) -> tuple[tuple[PairClass, ...], ...]:
-    """For each level (from fine to coarse) the pairs that join at it, and last those that join at none.
+    """Pair classes of each level, from fine to coarse; the last has the pairs that share no group.
 
-    `matrix` is symmetric (n, n) in ns with NaN where nothing was measured. A class without a pair is empty.
+    `matrix` is symmetric (n, n) in ns with NaN for missing pairs. A class without pairs is empty.
     """
     first, second = np.nonzero(np.triu(~np.isnan(matrix), 1))
     values = matrix[first, second]
@@ -43,7 +42,7 @@ def pair_classes(matrix: Matrix, levels: Sequence[Partition]) -> tuple[tuple[Pai
         parts: list[tuple[float, Mapping[int, str], Labels]] = []
         if kind_of_pair is not None:
             parts.append((_KINDS_APART, _KINDS, kind_of_pair[chosen]))
-        # pairs beyond the coarsest level are in none of its groups, and single cores are no parts
+        # pairs beyond the coarsest level share none of its groups, and cores are too small to be listed
         if index < len(levels) and levels[-1].name != "smt" and levels[-1].labels.max() < _MOST_PARTS:
             coarsest = levels[-1]
             names = {number: f"{level_name(coarsest.name)} {number}" for number in range(_MOST_PARTS)}
@@ -55,7 +54,7 @@ def pair_classes(matrix: Matrix, levels: Sequence[Partition]) -> tuple[tuple[Pai
 def _class(
     values: npt.NDArray[np.float64], parts: Sequence[tuple[float, Mapping[int, str], Labels]]
 ) -> tuple[PairClass, ...]:
-    """The pairs as one class, or as several by the first way to part them in which medians differ by its factor."""
+    """The pairs as one class, or split by the first criterion whose medians differ by its factor."""
     if not len(values):
         return ()
     for factor, names, labels in parts:
@@ -68,7 +67,7 @@ def _class(
 
 
 def _whole_or_halves(values: npt.NDArray[np.float64], name: str) -> tuple[PairClass, ...]:
-    """Values as one class, or the faster and the slower half of them where few are near their median."""
+    """The values as one class, or as a faster and a slower half if few are near their median."""
     whole = _of(values, name)
     if len(values) < _LEAST_PAIRS or not few_near(values, whole.median_ns):
         return (whole,)
@@ -85,7 +84,7 @@ def _of(values: npt.NDArray[np.float64], part: str) -> PairClass:
 
 
 def _apart(values: npt.NDArray[np.float64], labels: Labels, factor: float) -> list[list[int]]:
-    """The parts of values, those together whose medians differ by less than a factor; by their first part."""
+    """Group numbers, merged if their medians differ by less than `factor`; ordered by first group."""
     medians = sorted((float(np.median(values[labels == part])), int(part)) for part in np.unique(labels))
     kinds: list[list[int]] = []
     lowest = 0.0
@@ -97,12 +96,12 @@ def _apart(values: npt.NDArray[np.float64], labels: Labels, factor: float) -> li
     return sorted(sorted(kind) for kind in kinds)
 
 
-#: By the number of threads less two of both cores: what the pairs of a processor with two kinds of cores are.
+#: Pair types of a hybrid processor, by the number of single-threaded cores in the pair.
 _KINDS = {0: "cores with two threads", 1: "both kinds of cores", 2: "cores with one thread"}
 
 
 def _kinds(levels: Sequence[Partition], first: Labels, second: Labels) -> Labels | None:
-    """The number in _KINDS of each pair, by the threads of its cores; None where nearly all cores have as many."""
+    """Number in _KINDS of each pair; None if nearly all cores have the same number of threads."""
     smt = next((level.labels for level in levels if level.name == "smt"), None)
     if smt is None:
         return None
@@ -114,7 +113,7 @@ def _kinds(levels: Sequence[Partition], first: Labels, second: Labels) -> Labels
 
 
 def _joined(parts: Sequence[str]) -> str:
-    """`socket 0`, or `sockets 0 and 2`."""
+    """Join names: `socket 0`, or `sockets 0 and 2`."""
     if len(parts) == 1:
         return parts[0]
     word = parts[0].partition(" ")[0]

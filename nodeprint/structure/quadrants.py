@@ -1,8 +1,8 @@
-"""What an I/O die does to pairs of cores, quadrant by quadrant: levels, and differences with simultaneous intervals.
+"""Effects of an I/O die on core pairs by quadrant: latency levels, and differences with simultaneous intervals.
 
-Forschungszentrum Juelich's LinkTest found on two-socket Rome nodes that messages of 1 MiB reach one quadrant of the
-own socket faster than the own one, and two quadrants of the other socket slower than the others (docs/method/
-messages.md). Both are looked for here, in messages and in hops alike.
+On two-socket Rome nodes, Forschungszentrum Juelich's LinkTest measured two such effects with messages of 1 MiB. They
+reach one other quadrant of the socket faster than their own, and two quadrants of the other socket more slowly
+(docs/method/messages.md). This module tests for both, in messages and core-to-core latencies.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ from nodeprint.structure.found import LevelName, Structure
 
 Floats = npt.NDArray[np.float64]
 
-#: All intervals of a node hold at once, but with this probability of error.
+#: Family-wise error rate of the simultaneous intervals of a node.
 ERROR = 0.05
-#: A path is named as the fastest or slowest with at most so many that are not apart from it.
+#: Largest number of indistinguishable paths listed as the fastest or slowest.
 MOST_NAMED = 3
 _FOUND: Mapping[int, LevelName] = {SOCKET: "socket", QUADRANT: "quadrant", CCX: "ccx"}
 
 
 class LevelDifference(msgspec.Struct, frozen=True):
-    """By how much pairs at `second` are slower than at `first`, `ns` with half of its simultaneous interval; NaN for
-    half where one run alone was measured."""
+    """Difference of latency between pairs at `second` and pairs at `first`.
+
+    `half_ns` is the half-width of its simultaneous interval; NaN with a single run.
+    """
 
     first: str
     second: str
@@ -40,27 +42,28 @@ class LevelDifference(msgspec.Struct, frozen=True):
 
     @property
     def ns(self) -> float:
-        """The difference."""
+        """The difference in ns, positive if `second` is slower."""
         return self.second_ns - self.first_ns
 
     @property
     def is_apart(self) -> bool:
-        """Whether its interval does not reach zero."""
+        """Whether the interval excludes zero."""
         return abs(self.ns) > self.half_ns
 
     @property
     def most_ns(self) -> float:
-        """How large the true difference may be."""
+        """Largest absolute difference in the interval."""
         return abs(self.ns) + self.half_ns
 
 
 class SocketDie(msgspec.Struct, frozen=True):
-    """The quadrants of a socket: `partners` are those that are reached faster from each other than from any other, in
-    pairs, empty where no such pairs are apart from the rest. `inside` compares the own quadrant, the partner and the
-    others; `across` other quadrants of the socket with other sockets; `outside` the quadrants by their pairs with other
-    sockets, `near` and `far` by the largest step between them. `faster_than_own` are the quadrants from which another
-    is reached faster than their own; `fastest` and `slowest` the paths between two quadrants that are apart from all
-    others of the socket.
+    """Quadrants of a socket, with simultaneous comparisons.
+
+    `partners` pairs the quadrants that reach each other faster than any other; empty if no pairing is separated.
+    `inside` compares own quadrant, partner and others. `across` compares other quadrants of the socket with other
+    sockets. `outside` compares the quadrants `near` to other sockets with those `far` from them, split at the largest
+    step. `faster_than_own` lists quadrants that reach another quadrant faster than their own. `fastest` and `slowest`
+    list paths between quadrants that are separated from all others of the socket.
     """
 
     socket: int
@@ -77,8 +80,11 @@ class SocketDie(msgspec.Struct, frozen=True):
 
 
 class QuadrantBlocks(msgspec.Struct, frozen=True):
-    """Medians of the pairs between quadrants, run by run (run x block) in ns; a block is a pair of quadrants, each by
-    its number and with its socket. Only pairs of cores of different CCXs, as the others do not cross the I/O die."""
+    """Medians of the pairs between quadrants in ns, shape (run, block).
+
+    A block is a pair of quadrants, `ends`, with their sockets. Only pairs of cores in different CCXs count, because
+    others do not cross the I/O die.
+    """
 
     ends: tuple[tuple[int, int], ...]
     sockets: tuple[tuple[int, int], ...]
@@ -86,13 +92,16 @@ class QuadrantBlocks(msgspec.Struct, frozen=True):
 
     @property
     def medians(self) -> Floats:
-        """Block by block the mean over runs of the median in a run."""
+        """Mean over runs of each block's median."""
         return np.asarray(self.values.mean(axis=0))
 
     def apart(self, comparisons: int, first: int = 1, second: int = 1) -> float:
-        """From where on the means of `first` and of `second` blocks differ, with `comparisons` made at once
-        (Bonferroni): what all blocks of a run share is taken out, as it does not change their order. NaN where it
-        cannot be known."""
+        """Least significant difference between means of `first` and `second` blocks, with `comparisons` tests
+        (Bonferroni).
+
+        Effects shared by all blocks of a run are removed, because they do not change the order of blocks. NaN if
+        unknown.
+        """
         runs, blocks = self.values.shape
         if runs < 2 or blocks < 2:
             return float("nan")
@@ -103,7 +112,7 @@ class QuadrantBlocks(msgspec.Struct, frozen=True):
         return float(quantile * spread * ((1 / first + 1 / second) / runs) ** 0.5)
 
     def inside(self, socket: int) -> list[int]:
-        """The blocks between two quadrants of a socket, its own quadrants left out."""
+        """Blocks between different quadrants of a socket."""
         return [
             number
             for number, (ends, of) in enumerate(zip(self.ends, self.sockets, strict=True))
@@ -111,21 +120,23 @@ class QuadrantBlocks(msgspec.Struct, frozen=True):
         ]
 
     def own(self, socket: int) -> list[int]:
-        """The blocks inside the quadrants of a socket."""
+        """Blocks within the quadrants of a socket."""
         return [
             number for number, ends in enumerate(self.ends) if ends[0] == ends[1] and socket in self.sockets[number]
         ]
 
     def outside(self, quadrant: int) -> list[int]:
-        """The blocks between a quadrant and those of other sockets."""
+        """Blocks between a quadrant and other sockets."""
         return [
             number for number, ends in enumerate(self.ends) if quadrant in ends and len(set(self.sockets[number])) > 1
         ]
 
 
 def of_pairs(values: Floats, slots: Ints, pairs: Ints) -> QuadrantBlocks | None:
-    """The blocks of pairs (run x pair, ns) between places (`slots`, docs/formats.md); None without two known quadrants
-    or where some run lacks a block."""
+    """Blocks from pair latencies in ns, shape (run, pair); `slots` has the coordinates (docs/formats.md).
+
+    None without two known quadrants, or if a run lacks a block.
+    """
     if slots[:, QUADRANT].min(initial=0) < 0 or len(np.unique(slots[:, QUADRANT])) < 2:
         return None
     a, b = slots[pairs[:, 0]], slots[pairs[:, 1]]
@@ -147,9 +158,10 @@ def of_pairs(values: Floats, slots: Ints, pairs: Ints) -> QuadrantBlocks | None:
 def of_matrices(
     of_runs: Floats, cpus: Sequence[int], topology: Topology | None, structure: Structure
 ) -> QuadrantBlocks | None:
-    """The blocks of matrices (run, cpu, cpu) by the quadrants of the labels, else by those that were found in them.
+    """Blocks from matrices (run, cpu, cpu), by labeled quadrants or, without labels, by detected ones.
 
-    None where neither has two of them."""
+    None without two quadrants.
+    """
     slots = _labeled(cpus, topology) if topology is not None else _found(cpus, structure)
     if slots is None:
         return None
@@ -163,7 +175,7 @@ def _labeled(cpus: Sequence[int], topology: Topology) -> Ints:
 
 
 def _found(cpus: Sequence[int], structure: Structure) -> Ints | None:
-    """Places by the groups that were found; the whole is a socket where no sockets were."""
+    """Coordinates from detected groups; one socket if none was detected."""
     slots = np.full((len(cpus), THREAD + 1), -1, dtype=np.int64)
     slots[:, SOCKET] = 0
     for column, name in _FOUND.items():
@@ -174,7 +186,7 @@ def _found(cpus: Sequence[int], structure: Structure) -> Ints | None:
 
 
 def dies(blocks: QuadrantBlocks) -> tuple[SocketDie, ...]:
-    """Socket by socket what is between its quadrants and towards other sockets; all intervals hold at once."""
+    """Quadrant comparisons of each socket, with simultaneous intervals over all of them."""
     quadrants = {
         end: of
         for ends, sockets in zip(blocks.ends, blocks.sockets, strict=True)
@@ -186,8 +198,11 @@ def dies(blocks: QuadrantBlocks) -> tuple[SocketDie, ...]:
 
 
 def _compared(quadrants: int) -> int:
-    """How many differences of a socket are looked at: of any two of its blocks, of own, partner and others, and of
-    the quadrants in any two sets towards other sockets, and of these with the others."""
+    """Number of comparisons in a socket.
+
+    They are any two blocks; own, partner and others; any split of the quadrants toward other sockets; and these with
+    the others.
+    """
     blocks = quadrants * (quadrants + 1) // 2
     return int(blocks * (blocks - 1) // 2 + 3 + 2 ** (quadrants - 1))
 
@@ -223,8 +238,10 @@ def _die(blocks: QuadrantBlocks, socket: int, quadrants: Sequence[int], comparis
 
 
 def _named(blocks: QuadrantBlocks, ordered: Sequence[int], comparisons: int) -> tuple[tuple[int, int], ...]:
-    """The ends of the first of some paths and of those that are not apart from it, where each of these is apart from
-    all others; none where they are too many."""
+    """Ends of the first path and of all paths not separated from it.
+
+    Empty if they are too many or not separated from the rest.
+    """
     medians, apart = blocks.medians, blocks.apart(comparisons)
     alike = [number for number in ordered if not abs(float(medians[number] - medians[ordered[0]])) > apart]
     others = [number for number in ordered if number not in alike]
@@ -242,7 +259,7 @@ def _difference(
 def _partners(
     blocks: QuadrantBlocks, quadrants: Sequence[int], between: Sequence[int], comparisons: int
 ) -> tuple[tuple[int, int], ...]:
-    """The quadrants two by two where each such path is apart from, and faster than, every other path of the socket."""
+    """The pairing of quadrants whose paths are all separated from, and faster than, every other path of the socket."""
     medians, apart = blocks.medians, blocks.apart(comparisons)
     for matching in _matchings(quadrants):
         matched = [float(medians[number]) for number in between if blocks.ends[number] in matching]
@@ -253,7 +270,7 @@ def _partners(
 
 
 def _matchings(quadrants: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """All ways to put an even number of quadrants two by two."""
+    """All ways to pair an even number of quadrants."""
     if not quadrants:
         yield ()
     for partner in quadrants[1:]:
@@ -265,7 +282,7 @@ def _matchings(quadrants: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]
 def _is_faster_elsewhere(
     blocks: QuadrantBlocks, quadrant: int, own: Sequence[int], between: Sequence[int], comparisons: int
 ) -> bool:
-    """Whether from a quadrant another of its socket is reached faster than itself."""
+    """Whether the quadrant reaches another one of its socket faster than itself."""
     inside = [float(blocks.medians[number]) for number in own if quadrant in blocks.ends[number]]
     to_others = [float(blocks.medians[number]) for number in between if quadrant in blocks.ends[number]]
     return bool(inside and to_others) and inside[0] - min(to_others) > blocks.apart(comparisons)
@@ -274,8 +291,10 @@ def _is_faster_elsewhere(
 def _outside(
     blocks: QuadrantBlocks, quadrants: Sequence[int], comparisons: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], LevelDifference | None]:
-    """The quadrants in two sets, near and far from other sockets, where the largest step between their levels is; and
-    their difference. No sets where nothing outside was measured or there is one quadrant."""
+    """Quadrants near to and far from other sockets, split at the largest step, and their difference.
+
+    Empty if no other socket was measured or there is only one quadrant.
+    """
     paths = {q: blocks.outside(q) for q in quadrants}
     if len(quadrants) < 2 or not all(paths.values()):
         return (), (), None

@@ -1,4 +1,4 @@
-"""Threads of one core, found as pairs of CPUs that are nearest to each other by far."""
+"""Detect the threads of a core as pairs of CPUs that are much nearer to each other than to the rest."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import numpy.typing as npt
 
 from nodeprint.structure.matrix_arithmetic import Labels, Matrix, numbered, sizes
 
-# Thresholds: docs/validation.md says on which machines they were chosen. Gaps are differences of logarithms.
-SMT_GAP = 0.25  # a sibling is this much nearer than the next CPU
-SMT_COVERAGE = 0.4  # of the CPUs have a sibling: hybrid processors have threads on some cores only
-FEW_COVERAGE = 0.1  # with less than the above, down to here, where siblings stand out by far:
-FEW_GAP = 0.7  # this much nearer than the next CPU
-FEW_SPREAD = 0.35  # and so much alike, from the nearest to the farthest pair
+# docs/validation.md lists the machines on which these thresholds were chosen. Gaps are differences of logarithms.
+SMT_GAP = 0.25  # least gap between a sibling and the next CPU
+SMT_COVERAGE = 0.4  # least share of CPUs with a sibling: only some cores of hybrid processors have two threads
+FEW_COVERAGE = 0.1  # a lower share, down to this, counts only if siblings are clearly separated:
+FEW_GAP = 0.7  # least gap to the next CPU
+FEW_SPREAD = 0.35  # and largest range of the pairs' latencies
 SMT_NS = 18.0  # threads share the first-level cache; slower pairs are cores of a small cache group
 
 
 def sibling_labels(matrix: Matrix) -> Labels | None:
-    """Cores as groups of one or two threads; None where no threads share cores.
+    """Group CPUs into cores of one or two threads; None if no threads share cores.
 
-    A pair is two CPUs that are each other's nearest by a gap. A CPU with one measured partner takes the partner's
-    agreement. Then, among the CPUs left over, mutual nearest that are as near as pairs are.
+    Pairs are mutual nearest neighbors with a gap to the next CPU. A CPU with one measured partner takes the partner's
+    gap. Remaining CPUs are paired if they are mutually nearest and as near as other pairs.
     """
     n = len(matrix)
     logs = np.where(np.isnan(matrix), np.inf, np.log(matrix))
@@ -29,7 +29,7 @@ def sibling_labels(matrix: Matrix) -> Labels | None:
     next_best = np.minimum(two[:, 1], two[nearest, 1])
     agreement = np.where(np.isfinite(next_best), next_best, -np.inf) - two[:, 0]
     paired = (nearest[nearest] == np.arange(n)) & (agreement > SMT_GAP)
-    if paired.sum() < SMT_COVERAGE * n:  # few cores have threads, or a few pairs are near by chance
+    if paired.sum() < SMT_COVERAGE * n:  # few cores have two threads, or a few pairs are near by chance
         paired &= agreement > FEW_GAP
         of_pairs = two[paired, 0]
         if paired.sum() < max(2, FEW_COVERAGE * n) or of_pairs.max() - of_pairs.min() > FEW_SPREAD:
@@ -53,9 +53,7 @@ def sibling_labels(matrix: Matrix) -> Labels | None:
 
 
 def paired_by_elimination(matrix: Matrix, cores: Labels, groups: Labels) -> Labels:
-    """Siblings whose own cell is missing or disturbed: two CPUs of one group that have no sibling, and no other
-    choice.
-    """
+    """Pair siblings with a missing or disturbed cell: two unpaired CPUs of a group without an alternative."""
     single = np.flatnonzero(sizes(cores)[cores] == 1)
     single = single[(~np.isnan(matrix)).sum(1)[single] > 1]
     inside = groups[:, None] == groups[None, :]
@@ -77,8 +75,7 @@ def paired_by_elimination(matrix: Matrix, cores: Labels, groups: Labels) -> Labe
 def _mutual_nearest(
     matrix: Matrix, single: npt.NDArray[np.int64], cores: Labels, groups: Labels
 ) -> list[tuple[int, int]]:
-    """Of rows that have no partner those that are each other's nearest of them, in one group, and nearer to each other
-    than half-way from partners to others."""
+    """Unpaired rows of one group that are mutually nearest, below the geometric mean of sibling and other latencies."""
     inside = groups[:, None] == groups[None, :]
     own, same = matrix[cores[:, None] == cores[None, :]], matrix[inside & (cores[:, None] != cores[None, :])]
     own = own[np.isfinite(own)]
