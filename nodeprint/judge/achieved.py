@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from nodeprint.judge.verdict import CellFigure, MemoryAchieved, NodeVerdict
 from nodeprint.machine import peak
 
-#: A choice: less of what its channels can move, by the best stream, is worth a sentence.
+#: A choice: a node whose best stream reaches a smaller share of its channels' peak gets a sentence.
 _LITTLE = 0.6
 
 

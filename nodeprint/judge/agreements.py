@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 #: Nobody is advised to make more runs than this, or to measure more nodes.
 MOST_RUNS, MOST_NODES = 20, 64
-#: An effect counts as found where nine of ten nodes show it, in standard errors.
+#: The standard normal quantile of 90% power.
 NINE_OF_TEN = 1.2816
 #: Detection limits beyond so many tolerances are no basis for a conclusion.
 FAR = 2.5
@@ -30,7 +30,7 @@ _NOISIER = 2.0
 _CLOSE = 0.5
 #: Within a fleet, this share of the nodes beyond a tolerance in different places, and this many, are natural spread.
 _WIDE_SHARE, _WIDE_NODES = 0.2, 3
-#: Where more than this share of these has the same component, they share a difference.
+#: If more than this share of them has the same component, they share a difference.
 _SHARED = 0.5
 
 

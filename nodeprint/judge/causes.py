@@ -26,8 +26,8 @@ _AGREE_SHARE, _AGREE_ERRORS = 0.35, 3.0
 _RIVAL = 0.7
 #: A core's own pairs show at least this share of its effect: two slow cores of four make the other two appear fast.
 _OWN_SHARE = 0.5
-#: Of the sets of cells inside a wider one this share of each component type shows its effect: of eight CCDs that are
-#: not all slow it is seven eighths at most, and of many cores some differ by nature.
+#: This share of the sets of cells inside a wider one shows its effect. If not all of eight CCDs are slow, it is at most
+#: seven eighths, and some of many cores differ by nature.
 _MOST = 0.9
 
 

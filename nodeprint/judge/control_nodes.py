@@ -9,10 +9,10 @@ from nodeprint.judge.population import Population
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.settings.config_file import MOST_JOBS
 
-#: So many nodes that nobody suspects have two jobs after a recheck: with six degrees of freedom an interval is a fifth
-#: wider than if the variance between jobs were known, with two it would be nearly twice as wide.
+#: Nodes without a finding that have two jobs after a recheck. With six degrees of freedom an interval is a fifth wider
+#: than with a known variance between jobs; with two it is nearly twice as wide.
 CONTROLS = 6
-#: And so many are in each round of a recheck, so that it shows what all nodes moved by together since the first.
+#: Nodes of these in each round of a recheck, which show the shift of all nodes since the first.
 FEWEST = 3
 
 

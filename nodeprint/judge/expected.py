@@ -18,8 +18,8 @@ from nodeprint.judge.verdict import Expected
 
 Floats = npt.NDArray[np.float64]
 
-#: Pairs on each side of a contrast that are measured again, evenly over all of them: in these a shift of half a
-#: tolerance is seen, and they take a second.
+#: Pairs on each side of a contrast that are remeasured, evenly over all of them. They show a shift of half a tolerance
+#: and take a second.
 _MOST_PAIRS = 192
 
 

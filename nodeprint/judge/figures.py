@@ -26,7 +26,7 @@ from nodeprint.stats.robust import row_medians
 
 Floats = npt.NDArray[np.float64]
 Marked = TypeVar("Marked", ClassFigure, CellFigure)
-#: Of fewer pairs no groups are said: halves of them would be single pairs.
+#: Fewer pairs have no groups, as halves of them would be single pairs.
 _LEAST_PAIRS = 8
 
 

@@ -33,7 +33,7 @@ Bools = npt.NDArray[np.bool_]
 _LAST = 100
 #: A clock that differs by more than this is seen; so is a processor this much hotter than its peers.
 _CLOCK_SEEN, _HOTTER_C = 0.02, 8.0
-#: A clock explains an effect if it would cause this share of it with all of a hop at that clock.
+#: A clock explains an effect if it would cause this share of it, assuming that the whole latency scales with it.
 _EXPLAINED = 0.5
 _CLOCK_CAUSES = ("core-clock", "core-and-fabric-clock", "higher-clock")
 #: What a finding of pairs is consistent with, by its term; keys of reports/texts.yaml.

@@ -34,7 +34,7 @@ from nodeprint.judge.verdict import (
     Verdict,
 )
 
-#: Standard errors at both ends of a 95 % interval.
+#: Standard errors at both ends of a 95% interval.
 _NORMAL_95 = 1.96
 
 

@@ -20,7 +20,7 @@ from nodeprint.stats.peers import MAJORITY, agreeing
 
 Floats = npt.NDArray[np.float64]
 
-#: Of fewer nodes there are no two groups.
+#: Fewer nodes form no two groups.
 FEWEST = 4
 #: The space between two groups is so many times the largest step inside either.
 _STEPS = 2.0

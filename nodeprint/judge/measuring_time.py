@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-#: The chance that any trend or step is named of a fleet in which the time of measuring does not matter.
+#: The probability that a fleet without an effect of time has a trend or step.
 ALARM = 0.01
-#: What is less than this share of the tolerance is not named: it takes no node across it.
+#: Smaller shares of the tolerance are not named, as they move no node across it.
 _LEAST_SHARE = 0.25
 
 

@@ -34,13 +34,13 @@ Bools = npt.NDArray[np.bool_]
 #: A node's term is a median over its links: with fewer nodes a slow link cannot be distinguished from a slow node.
 FEWEST_NODES = 4
 NODE, LINK = "fabric-node", "fabric-link"
-#: Rounds of medians; they settle in two or three.
+#: Rounds of medians, which converge in two or three.
 _ROUNDS = 6
 #: The other direction counts as slow, too, from this share of the slower one's effect on.
 _BOTH_WAYS = 0.5
 #: Standard deviation that is assumed of a message between runs before the data.
 _RUN_PRIOR = 0.02
-#: With more nodes one slow component hardly moves a median, and what is absorbed of it is left out.
+#: With more nodes, one slow component hardly moves a median, and this shift is neglected.
 _FEW_NODES = 32
 #: In so many components an effect is tried, to see how much of it few nodes absorb.
 _PLANTED = 12

@@ -17,20 +17,20 @@ from msgspec.structs import replace
 Floats = npt.NDArray[np.float64]
 Reals = npt.NDArray[np.floating]
 
-#: Repetitions that differ by a smaller factor agree. Runs of a hop differ by 1.0 to 1.5 % (32 lines, standard
-#: deviation), under load by 3.4 % (docs/validation.md): it is three of the larger.
+#: Repetitions that differ by a smaller factor agree. The standard deviation of a core-to-core latency between runs is
+#: 1.0 to 1.5% (32 lines), and 3.4% under load (docs/validation.md). The factor is three of the larger.
 LEAST = 1.1
-#: From this factor on a pair of CPUs is another pair. In the matrices that core-to-core-latency publishes a core is 2.3
-#: times nearer than what is outside, a CCX 3.6 times and a socket 2.0 times, or 1.3 and 1.4 times on two machines whose
-#: lines had a home that was not controlled.
+#: Beyond this factor a pair of CPUs is another pair. In the matrices that core-to-core-latency publishes, pairs inside
+#: a core are 2.3 times faster than others, inside a CCX 3.6 times, inside a socket 2.0 times. On two machines whose
+#: lines had an uncontrolled home it is 1.3 and 1.4 times.
 APART = 1.5
-#: A pair that is this many times nearer once than most times was two threads of one core then: in the matrices that
-#: core-to-core-latency publishes, siblings are 2.3 times nearer than any other pair, or more.
+#: A pair that is once so many times faster than usual ran as two threads of one core. In the matrices that
+#: core-to-core-latency publishes, siblings are at least 2.3 times faster than any other pair.
 NEARER = 2.3
 #: Standard deviations of a difference that chance explains: beyond are 6 of 100,000 normal ones.
 _BY_CHANCE = 4.0
-#: Between these factors there is less than _BETWEEN times what is APART if pairs were exchanged. Normal noise of a run
-#: has more than that, up to a standard deviation of 70%.
+#: If pairs were exchanged, fewer places lie between these factors than _BETWEEN times those beyond APART. Normal noise
+#: has more, up to a standard deviation of 70%.
 _NEAR, _FAR, _BETWEEN = 1.2, 1.45, 0.2
 #: In a smaller share of the places it is bursts in single ones.
 _SHARE = 0.05

@@ -12,11 +12,12 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-#: A gap is at least so many times what the others take, and those beyond it are at most this share. Of fewer values
-#: than FEWEST nothing is said, as of few normal ones one is often alone.
+#: A gap is at least so many times what the others take, and those beyond it are at most this share. Fewer values
+#: than FEWEST have none, as one of few normal values is often alone.
 _GAP, _MOST, FEWEST = 0.75, 0.2, 16
-#: Two groups are at least so many of their widths apart (Ashman's D), and each has this share. The best cut of 32
-#: uniform values has 5.1 in one of a hundred cases, of normal, skewed and heavy-tailed ones 3.6 to 4.7 (simulated).
+#: Two groups are at least so many of their widths apart (Ashman's D), and each has this share. In one of a
+#: hundred cases, the best cut of 32 uniform values has 5.1, and that of normal, skewed and heavy-tailed ones 3.6 to 4.7
+#: (simulated).
 _APART, _LEAST, FEWEST_OF_GROUPS = 5.2, 0.2, 24
 
 

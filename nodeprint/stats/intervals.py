@@ -11,7 +11,7 @@ from scipy import special
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-#: Two one-sided tests at 5 % each: a 90 % interval inside the tolerance shows equivalence (Schuirmann 1987).
+#: Two one-sided tests at 5% each: a 90% interval inside the tolerance shows equivalence (Schuirmann 1987).
 EQUIVALENCE = 0.05
 
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 Floats = npt.NDArray[np.float64]
 
-#: Of fewer values nothing is said, and a step has so many on each side.
+#: Fewer values show no order; a step has so many on each side.
 FEWEST, _EACH_SIDE = 6, 3
 
 

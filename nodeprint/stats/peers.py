@@ -12,20 +12,20 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
-#: Below this many nodes the peers' center is computed anew for each node; above, the node's own share is taken off that
-#: of all.
+#: Below this many nodes the center of the peers is computed for each node. Above, the node's share is subtracted from
+#: the center of all.
 LEAVE_OUT_BELOW = 16
 #: Who is right is known only if so many of the nodes agree.
 MAJORITY = 2 / 3
-#: Of fewer nodes each is named, as nobody knows which of them is right.
+#: With fewer nodes all are named, as none is known to be right.
 FEWEST = 5
 #: Nodes are left out of a reference only as long as this share of them remains.
 REMAINDER = 0.6
-#: A center is the mean of values that are moved to so many standard deviations from their median (Huber 1964, one
-#: step): two outliers of seven move it by about one, and its variance is TEMPLATE_ERROR times that of a mean.
+#: A center is the mean of values that are clipped at so many standard deviations from their median (Huber 1964, one
+#: step). Two outliers of seven move it by about one, and its variance is TEMPLATE_ERROR times that of a mean.
 HUBER, TEMPLATE_ERROR = 1.5, 1.1
-#: From a median absolute deviation to the standard deviation of a normal distribution, and from the mean of the squares
-#: of values that are moved to HUBER standard deviations to its variance.
+#: The standard deviation of a normal distribution as a multiple of its median absolute deviation. The mean square of
+#: normal values clipped at HUBER standard deviations.
 _MAD, _OF_CLIPPED = 1.4826, 0.7785
 
 

@@ -19,8 +19,8 @@ Bools = npt.NDArray[np.bool_]
 RARE = 1e-3
 #: Degrees of freedom of the variance that is assumed where no node has two runs.
 PRIOR_DEGREES = 8.0
-#: Weight of the pooled variance against that of one node, in degrees of freedom. With two runs its own hardly counts; a
-#: burst in one of six runs, or a component that comes and goes, is seen.
+#: Weight of the pooled variance against that of one node, in degrees of freedom. With two runs a node's own variance
+#: hardly counts. A burst in one of six runs and an intermittent component are detected.
 OWN_DEGREES = 10.0
 #: A normal value is beyond so many variances in one of 2,000 cases.
 OUTLIER = 12.0

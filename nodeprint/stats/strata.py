@@ -13,12 +13,12 @@ Ints = npt.NDArray[np.int64]
 
 #: A group has at least so many values, and this share of them.
 _LEAST, _LEAST_SHARE = 2, 0.15
-#: Of so many values this share may be in no group: a few that are far from all would widen the group that they are in.
+#: This share of the values may be in no group, as a few distant values would widen a group.
 _STRAY_SHARE = 0.05
 #: The difference of two groups is beyond the tolerance by so many standard errors: they are chosen among many cuts.
 BEYOND = 3.0
-#: Between two groups, without the tenth of each that is nearest to the other, at least this share of their
-#: difference is empty. Of a normal or uniform distribution cut anywhere it is less than a fifth.
+#: Between two groups, without the tenth of each that is nearest to the other, at least this share of their difference
+#: is empty. A normal or uniform distribution has less than a fifth at any cut.
 EMPTY, _TRIMMED = 0.35, 0.1
 
 

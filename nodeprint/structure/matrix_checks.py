@@ -104,7 +104,7 @@ def siblings_not_nearest(matrix: Matrix, cpus: Sequence[int], topology: Topology
 
 
 def symmetry(matrix: Matrix, levels: Sequence[Partition], cpus: Sequence[int]) -> tuple[Symmetry, ...]:
-    """Compare the medians inside each group of a level, without pairs of a finer group; groups are compared per socket."""
+    """Compare the medians inside each group of a level, without pairs of a finer group, socket by socket."""
     out = []
     finer: Labels = np.arange(len(matrix))
     whole = np.zeros(len(matrix), dtype=np.int64)
