@@ -1,4 +1,4 @@
-"""What a site accepts: its file, completed by the defaults, which is kept in the campaign that is judged by it."""
+"""The acceptance file of a site, completed by the defaults. A campaign keeps a copy of the file that judges it."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from nodeprint.settings import checked_yaml, former_keys
 from nodeprint.settings.measurements import measurements
 from nodeprint.settings.texts import say
 
-#: What a campaign is judged by, in its folder.
+#: The acceptance file of a campaign, in its directory.
 _KEPT = "acceptance.yaml"
 
 
 def load(path: Path | None = None) -> Acceptance:
-    """Read an acceptance file; keys that it leaves out, or all without `path`, have the defaults.
+    """Read an acceptance file. Missing keys have the defaults; without `path`, all keys do.
 
-    Raises NodeprintError naming the key's path.
+    Raises NodeprintError with the path of the key.
     """
     return Acceptance() if path is None else _checked(checked_yaml.read(path), path)
 
 
 def rules_of(campaign: Path) -> Acceptance:
-    """The rules that a campaign is judged by: its copy of the site's file, or the defaults.
+    """The rules of a campaign: its copy of the site's file, or the defaults.
 
-    A former version of nodeprint may have written the copy, so keys that were renamed since have their new names.
-    Raises NodeprintError naming the key's path.
+    An earlier version of nodeprint may have written the copy, so renamed keys get their new names. Raises
+    NodeprintError with the path of the key.
     """
     path = kept(campaign)
     if path is None:
@@ -74,8 +74,8 @@ def _checked(content: dict[str, Any], path: Path) -> Acceptance:
 
 
 def of_surveys(rules: Acceptance, fleet: PackedFleet) -> Acceptance:
-    """The rules for a fleet with what its surveys say: where each measured node's says that boost is off, tolerances
-    are those without it. Boost moves a node under load by more than anything else that is no defect."""
+    """Replace tolerances by those without boost if the surveys of all measured nodes report that boost is off. Under
+    load, boost changes a healthy node more than anything else."""
     measured = [node for node in fleet.nodes if node.state == "measured"]
     if not measured or any(node.fingerprint.get("boost") is not False for node in measured):
         return rules
@@ -87,8 +87,8 @@ def of_surveys(rules: Acceptance, fleet: PackedFleet) -> Acceptance:
 
 
 def of_metrics(rules: Acceptance, fleet: PackedFleet) -> Acceptance:
-    """The rules for a fleet whose figures are metrics of a table: each with what is accepted of it, and those that
-    decide; `rules` as they are for any other fleet. Raises NodeprintError where no metric of it decides."""
+    """Add the rules of each metric of a table, and its deciding metrics. For any other fleet, return `rules` unchanged.
+    Raises NodeprintError if no metric of the table decides."""
     metrics = {
         q.measurement: rules.metrics.get(q.measurement) or rules.metrics.get(q.operation) or _usual(q.unit, rules)
         for q in _metrics(fleet)
@@ -107,7 +107,7 @@ def _metrics(fleet: PackedFleet) -> list[Measured]:
 
 
 def _usual(unit: str, rules: Acceptance) -> Metric:
-    """What is accepted of a metric that has no rule: of a clock what is accepted of clocks."""
+    """The default rules of a metric, by its unit. A clock has the tolerance and priors of clocks."""
     if not unit.lower().endswith("hz"):
         return Metric()
     clock = rules.cell("clock")
@@ -115,10 +115,10 @@ def _usual(unit: str, rules: Acceptance) -> Metric:
 
 
 def check_limits(path: Path, planned: Collection[str]) -> None:
-    """See that each limit of an acceptance file is of a figure that a node may have where `planned` is measured. (Which
-    rows a node has is known when it is measured: then a limit of no row keeps a fleet from being UNIFORM.)
+    """Check that nodes can have the value of each contract limit if `planned` is measured.
 
-    Raises NodeprintError naming the limit's key.
+    The rows of a node are known only after the measurement. A limit that matches no row then prevents a UNIFORM fleet.
+    Raises NodeprintError with the key of the limit.
     """
     for number, limit in enumerate(load(path).limits):
         if refusal := _without_figure(limit, planned, path, f"limits[{number}]"):
@@ -126,7 +126,7 @@ def check_limits(path: Path, planned: Collection[str]) -> None:
 
 
 def _without_figure(limit: ContractLimit, planned: Collection[str], path: Path, key: str) -> NodeprintError | None:
-    """Why no node can have the figure of a limit, and what to do; None where one may have it."""
+    """The error if no node can have the value of a limit; None if a node may have it."""
     refuses = partial(NodeprintError, where=path, key=key)
     measurement = measurements()[limit.measurement]
     model = measurement.model
@@ -150,16 +150,17 @@ def _without_figure(limit: ContractLimit, planned: Collection[str], path: Path, 
 
 
 def keep(path: Path, campaign: Path) -> Path:
-    """Write the file `path`, completed by the defaults, into the folder `campaign`, whose verdict then follows from it.
+    """Write the file `path`, completed by the defaults, into the campaign directory. The verdict then follows from this
+    copy.
 
-    A copy that says the same already is left alone, so that nothing is judged again for it. Returns the copy's path.
-    Raises NodeprintError naming the key's path, or where it cannot be written.
+    An equal copy is not rewritten, so nothing is judged again. Returns the path of the copy. Raises NodeprintError with
+    the path of the key, or if the copy cannot be written.
     """
     return keep_rules(load(path), campaign)
 
 
 def keep_rules(rules: Acceptance, campaign: Path) -> Path:
-    """Write rules as `keep` does those of a file."""
+    """Write rules as `keep` writes those of a file."""
     kept, text = campaign / _KEPT, text_of(rules)
     if not kept.is_file() or kept.read_bytes() != text.encode():
         files.write(kept, text)
@@ -167,27 +168,30 @@ def keep_rules(rules: Acceptance, campaign: Path) -> Path:
 
 
 def kept(campaign: Path) -> Path | None:
-    """The file that a campaign is judged by; None where that is the defaults."""
+    """The acceptance file of a campaign; None if the defaults apply."""
     path = campaign / _KEPT
     return path if path.exists() else None
 
 
 def name(path: Path | None) -> str:
-    """What an acceptance is called in verdict.json and the report: the file and the SHA-256 of what it says, completed
-    by the defaults (of a campaign's copy that of the file itself)."""
+    """The label of an acceptance file in verdict.json and the report. It contains the SHA-256 of the rules, completed
+    by the defaults. A campaign's copy has the same SHA-256."""
     return name_of(load(path), f"{_KEPT} of the campaign" if path is not None else "the defaults")
 
 
 def name_of(rules: Acceptance, called: str) -> str:
-    """What rules are called in verdict.json and the report."""
+    """The label of rules in verdict.json and the report."""
     return f"{called}, SHA-256 {hashlib.sha256(text_of(rules).encode()).hexdigest()}"
 
 
 def with_options(
     rules: Acceptance, metrics: Collection[str], tolerances: Sequence[str], better: Sequence[str]
 ) -> Acceptance:
-    """The rules with what a call says of the `metrics` of a table: `tolerances` as `5` (of all) or `triad=3`, in
-    percent, and `better` as `higher`, `lower` or `triad=higher`. Raises NodeprintError naming the option."""
+    """Apply the command-line options for the `metrics` of a table.
+
+    `tolerances` are percent, such as `5` (all metrics) or `triad=3`. `better` is `higher`, `lower` or, for one metric,
+    `triad=higher`. Raises NodeprintError with the name of the option.
+    """
     out = dict(rules.metrics)
     for text in _each_once(tolerances, "--tolerance"):
         for metric, value in _for_metrics(text, metrics, "--tolerance"):
@@ -211,8 +215,8 @@ def with_options(
 
 
 def _each_once(texts: Sequence[str], option: str) -> list[str]:
-    """The values of an option, that of all metrics first, as one that names a metric says more of it. Raises
-    NodeprintError where two are of the same."""
+    """The values of an option, first the value for all metrics, as a value for one metric overrides it. Raises
+    NodeprintError if two values are for the same metric."""
     of = [text.rpartition("=")[0] for text in texts]
     for name in of:
         if of.count(name) > 1:
@@ -222,7 +226,7 @@ def _each_once(texts: Sequence[str], option: str) -> list[str]:
 
 
 def _for_metrics(text: str, metrics: Collection[str], option: str) -> list[tuple[str, str]]:
-    """The metrics that an option is of, all where it names none, each with the value."""
+    """The metrics of an option, each with the value; all metrics if the option names none."""
     name, equals, value = text.rpartition("=")
     if not equals:
         return [(metric, text.strip()) for metric in metrics]
@@ -233,5 +237,5 @@ def _for_metrics(text: str, metrics: Collection[str], option: str) -> list[tuple
 
 
 def text_of(rules: Acceptance) -> str:
-    """The file that rules are kept as, completed by the defaults."""
+    """The text of the file for these rules, completed by the defaults."""
     return f"# {say('acceptance_head')}\n{checked_yaml.text(rules)}"

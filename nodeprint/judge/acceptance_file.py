@@ -1,7 +1,7 @@
-"""acceptance.yaml as types: every key with its meaning, default and range, of which its schema and the tables of
-config/README.md are made (docs/hooks.py).
+"""The types of acceptance.yaml: every key with its meaning, default and range.
 
-A site writes what differs into config/acceptance.yaml. Percent are of the peers' value.
+docs/hooks.py makes the schema and the tables of config/README.md from them. A site writes only the differences from the
+defaults into config/acceptance.yaml. Percentages are relative to the peers' value.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TERMS = sorted({"other", *terms()})
 
 
 def finding_ids() -> list[str]:
-    """Every kind of finding that there can be, as waivers name it."""
+    """The IDs of all kinds of findings, as waivers use them."""
     components = {"node", "socket", *(component_type.term for component_type in COMPONENT_TYPES.values()), *_TERMS}
     sides = {f"{component}-{side}" for component in components for side in ("slow", "fast")}
     return sorted(
@@ -39,7 +39,7 @@ def finding_ids() -> list[str]:
     )
 
 
-# What is misspelt would silently count for nothing: names are those that there are.
+# A misspelled name would have no effect, so only known names are valid.
 Percent = Annotated[float, msgspec.Meta(gt=0, le=100)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 Term = Annotated[str, choice(_TERMS)]
@@ -67,8 +67,8 @@ class Tolerances(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     percent: TolerancePercents = TolerancePercents()
     least_ns: Annotated[NotNegative, key("minimum tolerance in nanoseconds")] = 0.5
-    # Inside a CCX, where a hop takes 20 ns: CCXs of published EPYC matrices are up to 0.9 ns from their median, and
-    # cores up to 0.5 ns from others at their place (1.1 ns where cores are fused off).
+    # In published EPYC matrices the core-to-core latency inside a CCX is 20 ns. CCXs are up to 0.9 ns from their
+    # median, and cores up to 0.5 ns from others at the same position (1.1 ns if cores are fused off).
     ccx_ns: Annotated[NotNegative, key("minimum tolerance in nanoseconds for the mean inside a CCX")] = 1.0
     core_in_ccx_ns: Annotated[NotNegative, key("minimum tolerance in nanoseconds for a single core inside its CCX")] = (
         2.0
@@ -91,8 +91,8 @@ class PriorPercents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CellRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is accepted of a measurement that is no pairs, and assumed of it; of jitter `percent` is of the time that a
-    CPU may lose more than its peers, and `run` and `job` of that."""
+    """Tolerance and priors of a measurement other than pairs. For jitter, all are percentages of the time, and
+    `percent` is the additional time that a CPU may lose compared with its peers."""
 
     percent: Annotated[Percent, key("the tolerance")]
     run: Annotated[Percent, key("standard deviation between runs, used if no node has two")]
@@ -121,7 +121,7 @@ class CellRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (self.run / 3 if self.job is UNSET else self.job) / 100
 
 
-#: Of a kernel that names no term of its own, and the reason.
+#: The rules of a kernel without a term of its own, and their source.
 OTHER = CellRules(10.0, 2.0, 0.67), "assumed; a kernel without a term of its own"
 
 
@@ -146,7 +146,7 @@ class MetricPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is accepted of a metric of a table that other programs measured (`nodeprint judge TABLE`)."""
+    """Tolerance and priors of a metric in a table from another program (`nodeprint judge TABLE`)."""
 
     tolerance: Annotated[
         Percent,
@@ -161,7 +161,7 @@ class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def cell(self) -> CellRules:
-        """The same as of other measurements."""
+        """The rules in the form that other measurements have."""
         return CellRules(self.tolerance, self.prior.run, self.prior.job)
 
 
@@ -226,7 +226,7 @@ class FingerprintFields(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     ] = ()
 
 
-#: What a pair of CPUs has in common.
+#: The closest level of the topology that the two CPUs of a pair share.
 PairClass = Literal[
     "same core",
     "same CCX",
@@ -256,7 +256,7 @@ class ContractLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     reason: Annotated[str, key("the reason that the report states, such as the contract's number")]
 
     def least(self, peak: float) -> float:
-        """What a figure has to be at least, of which so much is possible (0 unknown); 0 where nothing is asked for."""
+        """The lower limit, from the theoretical `peak` (0 if unknown); 0 without a lower limit."""
         if self.at_least_percent is not UNSET:
             return self.at_least_percent / 100 * peak
         return 0.0 if self.at_least is UNSET else self.at_least
@@ -268,8 +268,8 @@ class ContractLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 class Waiver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A finding that is known and accepted until a day: it is shown, and counts no more. One of a link between nodes
-    (fabric-link) counts no more where it is waived at either end."""
+    """A finding that is accepted until a date: it is reported, but does not count. A waiver of a link between nodes
+    (fabric-link) applies at either end."""
 
     node: Annotated[str, key("its name")]
     finding: Annotated[FindingId, key("its id in verdict.json; `*` for any")]
@@ -290,7 +290,7 @@ class Repair(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def moment(self) -> datetime.datetime:
-        """When it was, with a time zone; the earliest moment there is if the calendar has no such day."""
+        """The time of the repair, with a time zone; the earliest possible time if the date does not exist."""
         try:
             parsed = datetime.datetime.fromisoformat(self.at)
         except ValueError:
@@ -349,21 +349,22 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return float(getattr(self.tolerances.percent, "class_" if term == "class" else term)) / 100
 
     def least_ns(self, component_type: str) -> float:
-        """What the tolerance of a component type of terms of pairs is at least, in ns."""
+        """The minimum tolerance of a component type of pairs, in ns."""
         return float(getattr(self.tolerances, COMPONENT_TYPES[component_type].tolerance_ns))
 
     def prior(self, level: Literal["run", "job"]) -> float:
-        """The relative standard deviation that is assumed of pairs between runs or jobs."""
+        """The assumed relative standard deviation of pairs between runs or jobs."""
         return float(getattr(self.priors, level)) / 100
 
     def cell(self, term: str) -> CellRules:
-        """Of a metric, or of a term of a kernel, `other` where it has none of its own."""
+        """The rules of a metric or of a kernel's term; those of `other` if it has no rules of its own."""
         if term in self.metrics:
             return self.metrics[term].cell
         return self.cells.get(term) or self.cells["other"]
 
     def waived(self, node: str, finding: str, day: str) -> str:
-        """Until when a finding (its id) of a node is accepted on `day` (YYYY-MM-DD), and why; empty where it is not."""
+        """The last day and reason of a waiver that applies to a finding (its ID) on `day` (YYYY-MM-DD); empty without
+        one."""
         for rule in self.waivers:
             if rule.node == node and rule.finding in ("*", finding) and rule.until.isoformat() >= day:
                 return f"until {rule.until}: {rule.reason}"

@@ -1,8 +1,7 @@
-"""How much of the theoretical peak a node reaches: bandwidth by memory channels and their clock, load by cores'
-vectors.
+"""Achieved share of the theoretical peak: memory bandwidth and vector load.
 
-Nodes that are all alike may all have a channel without a module, or memory at a low clock, which comparing them does
-not show. Measurements are known by name here, as the theoretical peak follows from what their places are.
+If all nodes lack a memory module or have a low memory clock, a comparison of nodes does not show it. The code refers to
+measurements by name, because the theoretical peak depends on the meaning of their measurement points.
 """
 
 from __future__ import annotations
@@ -16,13 +15,12 @@ from msgspec.structs import replace
 from nodeprint.judge.verdict import CellFigure, MemoryAchieved, NodeVerdict
 from nodeprint.machine import peak
 
-#: A choice: a node whose best stream reaches a smaller share of its channels' peak gets a sentence.
+#: The report mentions nodes whose best stream achieves less than this share of peak (a choice).
 _LITTLE = 0.6
 
 
 def with_peak(rows: Sequence[CellFigure], facts: Mapping[str, Any]) -> list[CellFigure]:
-    """The rows of a node with this fingerprint, each with the theoretical peak in its place; 0 where that is
-    unknown."""
+    """The rows of a node with its theoretical peak, from its fingerprint `facts`; 0 if unknown."""
     memory, cycle = peak.memory(facts), peak.flops_per_cycle(facts)
     clocks = {row.name: row.median for row in rows if row.measurement == "load-ladder"}
     return [
@@ -34,7 +32,8 @@ def with_peak(rows: Sequence[CellFigure], facts: Mapping[str, Any]) -> list[Cell
 
 
 def _bandwidth(row: CellFigure, facts: Mapping[str, Any], memory: peak.Memory) -> float:
-    """Of a row in memory of its own: the machine's, a socket's or a NUMA node's share of the channels."""
+    """The theoretical peak of a row in its own memory, in bytes/s: the share of the machine, a socket or a NUMA node.
+    It is 0 for other rows."""
     components = row.name.split(", ")
     if row.measurement == "bandwidth-machine":
         return memory.most_bytes_per_s / (max(1, int(facts.get("sockets", 1))) if components[0] == "socket" else 1)
@@ -44,7 +43,8 @@ def _bandwidth(row: CellFigure, facts: Mapping[str, Any], memory: peak.Memory) -
 
 
 def _clock(row: CellFigure, clocks: Mapping[str, float]) -> float:
-    """The clock with as many cores at work by vectors, by the ladder: one alone, or all of the socket."""
+    """The clock (Hz) under vector load from the clock ladder, with one active core or all cores of the socket; 0 if
+    unknown."""
     by_cores = {int(cores): hz for cores, hz in _vector_clocks(clocks)}
     if not by_cores or row.measurement not in ("load-alone", "load-together"):
         return 0.0
@@ -57,12 +57,13 @@ def _vector_clocks(clocks: Mapping[str, float]) -> list[tuple[str, float]]:
 
 
 def memory(nodes: Mapping[str, NodeVerdict]) -> tuple[MemoryAchieved, ...]:
-    """Nodes by their memory, where it could be more than it is configured for, or gives little of what it is."""
+    """Memory configurations below their potential, each with its nodes. Either a faster configuration exists, or the
+    nodes achieve a small share of the peak."""
     return of_machines({name: (node.fingerprint, node.cells) for name, node in nodes.items()})
 
 
 def of_machines(machines: Mapping[str, tuple[Mapping[str, Any], Sequence[CellFigure]]]) -> tuple[MemoryAchieved, ...]:
-    """The same of machines by name, each with its fingerprint and its rows."""
+    """As `memory`, for machines by name, each with its fingerprint and its rows."""
     by_memory: dict[peak.Memory, dict[str, float]] = {}
     for name, (facts, rows) in machines.items():
         highest = max((row.median for row in rows if _of_machine(row)), default=0.0)

@@ -1,4 +1,4 @@
-"""How alike nodes are, what would resolve what is not, and from which size on a difference is found."""
+"""The agreement of nodes, remedies for undetermined components, and detection limits."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from nodeprint.stats.peers import TEMPLATE_ERROR
 
 Floats = npt.NDArray[np.float64]
 
-#: Nobody is advised to make more runs than this, or to measure more nodes.
+#: The largest numbers of runs and nodes that a remedy recommends.
 MOST_RUNS, MOST_NODES = 20, 64
 #: The standard normal quantile of 90% power.
 NINE_OF_TEN = 1.2816
-#: Detection limits beyond so many tolerances are no basis for a conclusion.
+#: Detection limits above this many tolerances do not support a conclusion.
 FAR = 2.5
-#: A node is noisy whose runs have so many times the variance of those of its peers.
+#: A node is noisy if its runs have more than this many times the variance of its peers' runs.
 _NOISIER = 2.0
-#: From this share of its tolerance on a difference is close to it.
+#: A difference above this share of its tolerance is close to it.
 _CLOSE = 0.5
 #: Within a fleet, this share of the nodes beyond a tolerance in different places, and this many, are natural spread.
 _WIDE_SHARE, _WIDE_NODES = 0.2, 3
@@ -35,14 +35,14 @@ _SHARED = 0.5
 
 
 def metric(quantity: Measured) -> str:
-    """What an outcome can rest on: hops between cores, messages, or a term of measurements.yaml."""
+    """The deciding metric of a measurement: core-to-core latency, messages, or a term of measurements.yaml."""
     if quantity.of_pairs:
         return "core-to-core" if quantity.core_to_core else "messages"
     return quantity.model.term
 
 
 def metric_of(finding: Finding) -> str:
-    """The metric of a finding, by its measurement; empty of one that is of no measurement."""
+    """The metric of a finding, by its measurement; empty if it has none."""
     model = models().get(finding.measurement)
     if model is None:
         return finding.measurement if is_metric(finding.measurement) else ""
@@ -52,8 +52,8 @@ def metric_of(finding: Finding) -> str:
 
 
 def agreements(tables: Iterable[tuple[Deviations, int]], node: PackedNode, rules: Acceptance) -> tuple[Agreement, ...]:
-    """The agreement of a node in each metric, those that decide first, by the `tables` that it is in, each with its
-    position there."""
+    """The agreement of a node in each metric, deciding metrics first. `tables` are its tables, each with its position
+    there."""
     by_metric: dict[str, list[tuple[Deviations, int]]] = {}
     for table, position in tables:
         by_metric.setdefault(metric(table.matrix.measured), []).append((table, position))
@@ -69,7 +69,7 @@ def agreements(tables: Iterable[tuple[Deviations, int]], node: PackedNode, rules
 
 
 def _share_of_tolerance(table: Deviations, position: int) -> Floats:
-    """How much of its tolerance each component of a node takes (component), -1 if it has no value."""
+    """The share of its tolerance that each component of a node uses (component), -1 without a value."""
     pooled, number = table.pooled_node(position)
     difference = pooled.difference[number]
     reach = np.abs(difference) + pooled.half_90[number]
@@ -83,7 +83,7 @@ def _order(name: str, rules: Acceptance) -> int:
 def _agreement(
     name: str, table: Deviations, position: int, component: int, node: PackedNode, rules: Acceptance
 ) -> Agreement:
-    """The agreement of a node by its nearest component."""
+    """The agreement of a node, by the component nearest to its tolerance."""
     matrix, relative = table.matrix, table.matrix.terms.relative
     pooled, number = table.pooled_node(position)
     difference, half = float(pooled.difference[number, component]), float(pooled.half_90[number, component])
@@ -91,7 +91,7 @@ def _agreement(
     unit_of = 1.0 if matrix.terms.share else float(matrix.levels[component])
     within, tolerance = relative(reach), relative(limit)
     remedy, needed = "", 0
-    # what is outside, or has no center, is no question of more measurements
+    # more measurements do not help outside the tolerance or without a center
     if abs(difference) - half <= limit < reach < np.inf:
         remedy, needed = remedy_of(pooled, number, component)
     return Agreement(
@@ -114,7 +114,7 @@ def _agreement(
 
 
 def _oddest_run(matrix: Matrix, position: int, component: int) -> str:
-    """The run that is farthest from the median of all runs of the node in a component (job1/run2)."""
+    """The run farthest from the median of all runs of the node in a component, such as job1/run2."""
     rows = matrix.jobs(position)
     values = matrix.values[rows.start : rows.stop, :, component]
     apart = np.nan_to_num(np.abs(values - np.nanmedian(values)), nan=-1.0)
@@ -123,12 +123,14 @@ def _oddest_run(matrix: Matrix, position: int, component: int) -> str:
 
 
 def remedy_of(pooled: Deviations, number: int, component: int) -> tuple[str, int]:
-    """What brings a component of a node (a row `number` of all jobs `pooled`) within its tolerance, the first that
-    does: `quiet` (this node's runs as near to each other as those of the others), `runs` (of each node, so many in
-    all), `nodes` (so many), `tolerance` (the difference itself is close to it), or `none`.
+    """The first remedy that brings a component of a node (row `number` of `pooled`) within its tolerance.
 
-    The deviation is the largest of many: what is expected of it in other runs is its share that is no noise. A
-    difference beyond the tolerance that is not resolved, or an interval that is wider than it, is no matter of the
+    The remedies are `quiet` (an idle system), `runs` and `nodes` (each with the required total), `tolerance` (the
+    difference is close to it) and `none`. `quiet` means that the node's runs should vary as little as those of the
+    others.
+
+    The observed deviation is the largest of many, so other runs are expected to show only its share beyond noise. A
+    wider tolerance is not a remedy if a difference beyond it is unresolved, or if the interval is wider than the
     tolerance.
     """
     position, spread, reference = int(pooled.owner[number]), pooled.spreads.run, pooled.reference
@@ -163,8 +165,8 @@ def remedy_of(pooled: Deviations, number: int, component: int) -> tuple[str, int
 
 
 def limits(series: Sequence[Deviations]) -> tuple[Limit, ...]:
-    """The detection limit of each component type: the difference that nine of ten nodes would show in one job, the
-    median over nodes and components."""
+    """The detection limit of each component type: the difference that one job detects with 90% power. It is the median
+    over nodes and components."""
     out = []
     for of_measurement in series:
         terms, tolerances = of_measurement.matrix.terms, of_measurement.tolerance
@@ -198,7 +200,7 @@ def limits(series: Sequence[Deviations]) -> tuple[Limit, ...]:
 
 
 def _sharper(series: Deviations, columns: npt.NDArray[np.int64], effect: float, tolerance: float) -> tuple[str, int]:
-    """What brings a detection limit to FAR tolerances: so many runs, or so many nodes; or nothing that is to be had."""
+    """The number of runs or nodes that reduces a detection limit to FAR tolerances; `none` if neither does."""
     runs = float(np.median(series.spreads.runs[:, columns]))
     run = float(np.median(series.of_runs[:, columns])) * runs
     job = float(np.median(series.of_jobs[:, columns]))

@@ -1,5 +1,4 @@
-"""Nodes that are compared with no other: what they have in every component stands in the table all the same, so that it
-can be compared with what they have at another time."""
+"""Tables of nodes without peers. Their values are in the table, for comparisons with other times."""
 
 from __future__ import annotations
 
@@ -12,11 +11,10 @@ from nodeprint.stats.peers import Peers
 
 
 def tables(population: Population) -> tuple[Deviations, ...]:
-    """Every measurement and home of each measured node that is in no group, by its valid jobs.
+    """Every measurement and home of each measured node without a group, by its valid jobs.
 
-    A node has no difference from peers, and no interval of one: in no component it is inside its tolerance, or outside.
-    Of shares of the time the difference is that from no lost time, as these are compared on the scale of their
-    tolerance.
+    Such a node has no difference from peers and no interval, so no component is inside or outside its tolerance. The
+    difference of shares of the time is relative to zero, as the tolerance applies on that scale.
     """
     nodes = population.fleet.nodes
     alone = [i for i, node in enumerate(nodes) if i not in population.group_of and not node.unusable]
