@@ -1,4 +1,4 @@
-"""What changed since a baseline of known-good runs."""
+"""Changes since a baseline of known-good runs."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from nodeprint.stats.peers import Peers
 from nodeprint.stats.rounds import Rounds
 from nodeprint.stats.runs import PooledVariance
 
-#: A baseline is at least so many runs over so many boots of a node.
+#: The minimum numbers of runs and boots of a node in a baseline.
 MIN_RUNS, MIN_BOOTS = 3, 2
 
 
 def against(
     fleet: PackedFleet, points: Sequence[PackedFleet], baseline: Path, rules: Acceptance
 ) -> tuple[Mapping[str, Sequence[Finding]], tuple[Note, ...]]:
-    """What changed in each node of `fleet` since its own past, the `points` of a `baseline`, of pairs and of cells: by
-    name of a node the findings; notes say which baseline it was and what it lacks, and what all nodes changed by
-    together.
+    """The changes of each node of `fleet` since its own past, the `points` of a `baseline`.
 
-    The peers of a node are its own past: its jobs are judged as those of any node (`judge.standing`), relative to the
-    mean of its jobs in the baseline and without what all nodes moved by since, which is a note. Nothing is said of a
-    node with less than three runs over two boots in the baseline.
-    Raises NodeprintError if one of the two is simulated and the other is not.
+    Returns the findings by name of the node, and notes. The notes identify the baseline, its gaps and the common change
+    of all nodes.
+
+    A node is compared with the mean of its own jobs in the baseline, and judged like any node (`judge.standing`). The
+    common shift of all nodes is subtracted and reported as a note. A node with fewer than three runs or two boots in
+    the baseline is not compared. Raises NodeprintError if only one of the two is simulated.
     """
     before = [point for point in points if point.campaign != fleet.campaign] or list(
         points
@@ -68,7 +68,7 @@ def against(
             changed = _is_changed(past, now, then)
             for i, row in outliers(of_now).items():
                 of_node = of_row(row, fleet.nodes[i])
-                # a node that stayed as it was, while all others moved, did not change
+                # a node that stayed the same while all others shifted did not change
                 shown.setdefault(name, []).extend(outlier for outlier in of_node if changed[outlier.cause.head])
     changes = {
         name: [_changed(outlier.finding, called) for outlier in merged(of_node)] for name, of_node in shown.items()
@@ -82,7 +82,7 @@ def against(
 
 
 def _trust(past: Sequence[PackedFleet], fleet: PackedFleet, thin: Collection[str], compared: Collection[str]) -> str:
-    """What a baseline holds of this fleet: its campaigns, and the nodes of which it has too little or nothing."""
+    """A summary of a baseline for this fleet: its campaigns, and the nodes with too little data or none."""
     known = {node.name for point in past for node in point.nodes if node.state == "measured"}
     measured = [node.name for node in fleet.nodes if node.state == "measured"]
     absent = [name for name in measured if name not in known]
@@ -99,17 +99,17 @@ def _trust(past: Sequence[PackedFleet], fleet: PackedFleet, thin: Collection[str
 
 
 def begun(fleet: PackedFleet) -> str:
-    """When its first run began; empty where that is not known."""
+    """The start of the first run of a fleet; empty if unknown."""
     return min((moment for quantity in fleet.quantities for moment in quantity.started), default="")
 
 
 def _called(past: Sequence[PackedFleet]) -> str:
-    """The campaigns of a baseline by the first and the last: `c1 to c4`."""
+    """The first and last campaign of a baseline: `c1 to c4`."""
     return " to ".join(dict.fromkeys(printable(point.campaign, 60) for point in (past[0], past[-1])))
 
 
 def boots_of(past: Sequence[PackedFleet]) -> dict[str, set[str]]:
-    """By node, the boots that a baseline's campaigns are of; those of a campaign that does not know count as one."""
+    """By node, the boots in the campaigns of a baseline. A campaign without boot data counts as one boot."""
     out: dict[str, set[str]] = {}
     for point in past:
         for node in point.nodes:
@@ -118,7 +118,7 @@ def boots_of(past: Sequence[PackedFleet]) -> dict[str, set[str]]:
 
 
 def runs_of(past: Sequence[PackedFleet]) -> dict[str, int]:
-    """By node, the runs in a baseline's campaigns of the measurement that it has most of."""
+    """By node, the number of runs in a baseline's campaigns, for its most frequent measurement."""
     runs = Counter[tuple[str, str]]()
     for point in past:
         for quantity in point.quantities:
@@ -129,19 +129,19 @@ def runs_of(past: Sequence[PackedFleet]) -> dict[str, int]:
     return most
 
 
-#: By position of a node in a matrix its jobs (rows) now and in the baseline.
+#: The jobs (rows) of a node now and in the baseline, by its position in a matrix.
 _Sides = Mapping[int, tuple[Ints, Ints]]
 
 
 def _sides(past: Spreads, number: int) -> tuple[Spreads, _Sides]:
-    """The jobs of campaign `number`, which is the newest, and of those before it, of each node that has both; with the
-    spread between jobs in the past."""
+    """The jobs of campaign `number`, the newest, and of those before it, for each node that has both; with the past
+    spread between jobs."""
     newest = np.array([job.campaign == number for job in past.matrix.at])
     sides, levels = {}, np.zeros_like(past.means)
     for position in range(len(past.matrix.nodes)):
         rows = np.array(past.matrix.jobs(position))
         now, then = rows[newest[rows]], rows[~newest[rows]]
-        # how jobs vary is what the past shows: what they do now is the question
+        # only the past is evidence of the spread between jobs, as the current jobs are being judged
         levels[now] = np.nan_to_num(past.means[now])
         if len(then):
             levels[then] = mean_of_runs(past.means[then][None])[0]
@@ -153,7 +153,7 @@ def _sides(past: Spreads, number: int) -> tuple[Spreads, _Sides]:
 
 
 def _is_changed(past: Spreads, now: Ints, then: Ints) -> npt.NDArray[np.bool_]:
-    """Whether a node is beyond the tolerance from what it was in the baseline, with what all nodes moved by
+    """Whether the change of a node since the baseline is beyond the tolerance, including the common shift of all nodes
     (component)."""
     change = mean_of_runs(joined.means_with_rounds(past, now)[None])
     change -= mean_of_runs(joined.means_with_rounds(past, then)[None])
@@ -161,7 +161,7 @@ def _is_changed(past: Spreads, now: Ints, then: Ints) -> npt.NDArray[np.bool_]:
 
 
 def _table(past: Spreads, position: int, now: Ints, then: Ints, i: int, tail: float) -> Deviations:
-    """Node number `i` by its jobs now, with what it was in the baseline as its template and its reference."""
+    """Node number `i` by its jobs now, with its baseline as template and reference."""
     matrix = past.matrix
     usual = mean_of_runs(past.means[then][None])[0]
     means = past.means[now] - usual
@@ -199,12 +199,12 @@ def _table(past: Spreads, position: int, now: Ints, then: Ints, i: int, tail: fl
 
 
 def _changed(finding: Finding, called: str) -> Finding:
-    """A finding among a node's own jobs as a change since the baseline that is `called` so."""
+    """Convert a finding among a node's own jobs to a change since the baseline `called`."""
     return replace(finding, id="changed", remedy="changed", baseline=called, consistent_with=())
 
 
 def _common(past: Spreads, sides: _Sides, tail: float) -> Shared | None:
-    """The largest of what all nodes changed by together beyond a tolerance, with those that did."""
+    """The largest common change of all nodes beyond a tolerance, with the nodes that changed; None without one."""
     matrix, change = past.matrix, joined.together(past, list(sides.values()))
     if change is None:
         return None

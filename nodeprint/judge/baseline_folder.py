@@ -1,4 +1,4 @@
-"""Baselines on disk: judged campaigns of known-good runs, added to a folder and read from it."""
+"""Baseline directories: add judged campaigns of known-good runs, and read them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.baseline import MIN_BOOTS, MIN_RUNS, begun, boots_of, runs_of
 
-#: What was judged of a campaign, which `nodeprint diff` reads of a baseline as of a campaign.
+#: The results of judging a campaign. `nodeprint diff` reads them from a baseline as from a campaign.
 _JUDGED = ("verdict.json", "deviations.nc")
 
 
 def judged_folders(folder: Path) -> list[Path]:
-    """A judged campaign's folder, or those of the judged campaigns in a folder of several; empty without any."""
+    """The directory of a judged campaign, or those in a directory of several judged campaigns; empty without any."""
     if (folder / "verdict.json").exists():
         return [folder]
     return [path.parent for path in sorted(folder.glob("*/verdict.json"))]
 
 
 def save(folders: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:
-    """Add judged campaigns (`folders`: of a campaign each, or of several) to the baseline in `folder`, each as one more
-    point of its history; the points' paths, and the nodes of which the baseline has too few runs or boots still.
+    """Add judged campaigns (`folders`: each of one or several) to the baseline directory `folder`, as points of its
+    history.
 
-    Raises NodeprintError where a campaign is not judged or in the baseline already, and where no node would have
-    MIN_RUNS runs over MIN_BOOTS boots: such a baseline shows no change.
+    Returns the paths of the points, and the nodes with too few runs or boots in the baseline. Raises NodeprintError if
+    a campaign is not judged or is in the baseline already. Raises it also if no node would have MIN_RUNS runs over
+    MIN_BOOTS boots, as such a baseline cannot show changes.
     """
     campaigns = [campaign for named in folders for campaign in judged_folders(named) or [named]]
     for campaign in campaigns:
@@ -64,9 +65,10 @@ def save(folders: Sequence[Path], folder: Path) -> tuple[list[Path], list[str]]:
 
 
 def points(folder: Path) -> list[PackedFleet]:
-    """The campaigns of a baseline in the order of their first run; a campaign's own folder is a baseline of one.
+    """The campaigns of a baseline in the order of their first run. The directory of a campaign is a baseline with one
+    point.
 
-    Raises NodeprintError where there is none.
+    Raises NodeprintError without any campaign.
     """
     if not folder.is_dir():
         raise NodeprintError("no such baseline", where=folder, advice="make one with `nodeprint baseline save`")

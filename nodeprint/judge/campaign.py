@@ -1,4 +1,4 @@
-"""From a campaign's folder to its verdict and its table of deviations."""
+"""Judge a campaign directory: its verdict and its table of deviations."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from nodeprint.judge.table import DIMS, VARIABLES
 from nodeprint.judge.verdict import Finding, NodeVerdict, Note, Verdict
 from nodeprint.settings.config import planned
 
-#: The version of the method: one more in each change by which the same data may have another outcome.
+#: The version of the method. It increases with each change that may give the same data another outcome.
 METHOD = 2
 
-#: The table of deviations in a campaign's folder (netCDF).
+#: The table of deviations in a campaign directory (netCDF).
 DEVIATIONS = "deviations.nc"
 _SEAL = f"{derived.FOLDER}/deviations.seal.json"
 
 
 def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | None = None) -> Judged:
-    """Judge a campaign from what is there, and write its table of deviations.
+    """Judge a campaign from its current records, and write its table of deviations.
 
-    Packs the fleet first where needed; `baseline` is a folder of `baseline_folder.save`. By `acceptance`, of which the
-    campaign keeps a copy; by that copy where none is named, else by the defaults. Where the campaign cannot be
-    written, files are where its store is then (`store.base`).
+    Packs the fleet first if necessary. `baseline` is a directory of `baseline_folder.save`. The campaign keeps a copy
+    of `acceptance`; without this argument, the copy or else the defaults apply. If the campaign is not writable, files
+    are in the directory of its store (`store.base`).
 
-    Raises NodeprintError when there is no campaign, or `acceptance` or `baseline` cannot be used.
+    Raises NodeprintError if the campaign does not exist, or if `acceptance` or `baseline` cannot be used.
     """
     rules = accepted.load(acceptance) if acceptance else accepted.rules_of(campaign)
     fleet = packing.pack(campaign)
@@ -54,11 +54,12 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
 
 
 def deviations(campaign: Path) -> Path:
-    """The table of deviations of a judged campaign; where it is not as it was written, it is judged again.
+    """The path of the table of deviations of a judged campaign. If the table was modified, the campaign is judged
+    again.
 
-    Raises NodeprintError where it was never written, or where it is damaged and the records are not here.
+    Raises NodeprintError if the table is missing, or if it is damaged and the records are missing.
     """
-    judged_now = store.base(campaign)  # another folder than the campaign where that cannot be written
+    judged_now = store.base(campaign)  # another directory if the campaign is not writable
     place = judged_now if (judged_now / DEVIATIONS).is_file() else campaign
     path = place / DEVIATIONS
     if not path.is_file():
@@ -73,10 +74,10 @@ def deviations(campaign: Path) -> Path:
 
 
 def one_node(campaign: Path, name: str) -> tuple[NodeVerdict, Verdict]:
-    """A node of a campaign among its peers, and the verdict that it is of; by the campaign's acceptance, and nothing
-    but its store is written.
+    """The verdict of a node compared with its peers, and the verdict of the campaign, by the campaign's acceptance.
+    Only its store is written.
 
-    Raises NodeprintError when there is no such campaign or node.
+    Raises NodeprintError if the campaign or node does not exist.
     """
     kept = accepted.kept(campaign)
     fleet = packing.pack(campaign)

@@ -1,8 +1,8 @@
-"""From the components of a node that deviate to causes: the coarsest component that explains the largest deviation, the
-finer ones under it, and so on.
+"""Reduce the deviating components of a node to causes.
 
-A deviation is explained where it is within its tolerance once the cause's effect is taken off the pairs or cells that
-the cause covers.
+The first cause is the coarsest component that explains the largest deviation, then follow those that explain the rest.
+A cause explains a deviation that is within its tolerance after the cause's effect is subtracted from its pairs or
+cells.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nodeprint.judge.terms import Cause, Terms, scoped
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-#: A node has at most so many causes in a measurement at one home.
+#: The maximum number of causes of a node in a measurement at one home.
 MOST_CAUSES = 6
 #: A cause of several components shows in each within this share of its size, or within so many standard errors.
 _AGREE_SHARE, _AGREE_ERRORS = 0.35, 3.0
@@ -43,11 +43,12 @@ def causes(
     confirmed: Bools,
     residual: Floats,
 ) -> list[Cause]:
-    """The causes of a node in one measurement at one home, those that are confirmed first, then the largest.
+    """The causes of a node in one measurement at one home, first the confirmed ones, then by size.
 
-    All arguments are by component, except the node's mean `residual` from the template (place, 0 if missing):
-    `difference` and its standard `error`, the standard deviation of a healthy node (`natural`), `half` of the interval
-    that decided, the components that count as `found`, and those of them that two jobs have shown (`confirmed`).
+    All arguments are by component, except the node's mean `residual` from the template (place, 0 if missing). `error`
+    is the standard error of `difference`, and `natural` the standard deviation of a healthy node. `half` is half of the
+    interval that decided. `found` selects the components with a deviation, and `confirmed` those of them that two jobs
+    confirm.
     """
     terms, levels = matrix.terms, matrix.levels
     candidates = _candidates(terms)
@@ -82,8 +83,8 @@ def causes(
 def _head(share: Floats, remaining: Floats, tolerance: Floats, terms: Terms) -> int:
     """The component with the largest share of its tolerance.
 
-    Of components of pairs that overlap, one that explains the largest and is not explained by it: a core accounts for
-    half of its CCX, and the CCX for nothing in which the core differs from its others.
+    For overlapping components of pairs, it is one that explains the largest and is not explained by it. For example, a
+    core accounts for half of its CCX, but the CCX does not explain a core that differs from the others in it.
     """
     largest = float(share.max())
     head = int(np.argmax(share))
@@ -100,17 +101,17 @@ def _head(share: Floats, remaining: Floats, tolerance: Floats, terms: Terms) -> 
 
 
 def _widest(components: Ints, terms: Terms) -> int:
-    """Of some sets of cells the first of those with the most cells."""
+    """The first component with the most cells."""
     return int(components[np.argmax([len(terms.terms[component].covers) for component in components.tolist()])])
 
 
 def _weight(terms: Terms, component: int, of: int) -> float:
-    """How much of an effect on the pairs of one component is seen in another."""
+    """The share of an effect on the pairs of one component that appears in another."""
     return float(terms.contrast[component, terms.terms[of].covers].sum())
 
 
 def _candidates(terms: Terms) -> list[Cause]:
-    """What may be a cause, the coarsest first: several components together, then each component by itself."""
+    """The possible causes, the coarsest first: several components together, then each component by itself."""
     single = [
         Cause(term.name, scoped(term.component_type, term.where), np.array([number]), term.covers)
         for number, term in enumerate(terms.terms)
@@ -127,8 +128,8 @@ def _explaining(
     levels: Floats,
     terms: Terms,
 ) -> tuple[Cause, Floats]:
-    """The coarsest candidate that the head component is of and whose components agree with one effect, and that effect
-    in each of its components. Parts of pairs agree all; of sets of cells most, as single cores of a slow node differ by
+    """The coarsest candidate that contains the head and has one common effect, with the effect in each component. For
+    pairs all components must agree. For sets of cells most must agree, as single cores of a slow node differ by
     nature."""
     most = 1.0 if len(terms.layout.pairs) else _MOST
     for candidate in candidates:
@@ -147,9 +148,11 @@ def _explaining(
 def _common(
     difference: Floats, error: Floats, levels: Floats, component_type: Ints, head: int, most: float
 ) -> Floats | None:
-    """The effect in each of several components, constant in percent or in ns, that agrees with the head and with `most`
-    of them (a share) in each component type: many cores, each a mean over the memory of two nodes, outvote no memory
-    node. None where neither does. It is fitted by least squares, weighted by the error."""
+    """The common effect in each of several components, constant in percent or in ns; None if neither agrees.
+
+    It agrees with the head and with a share `most` of each component type, so that many cores cannot outvote a memory
+    node. The fit is least squares, weighted by the error.
+    """
     best: tuple[float, Floats] | None = None
     for shape in (np.ones(len(difference)), levels[head] / levels):
         weights = 1 / np.maximum(error, 1e-9) ** 2
@@ -166,9 +169,9 @@ def _common(
 
 
 def _shown_in(terms: Terms, candidate: Cause, effect: Floats, matrix: Matrix) -> Floats:
-    """What the effect of a candidate on the places that it covers is in every component."""
+    """The effect of a candidate in every component, from the measurement points that it covers."""
     if terms.share:
-        # a median over places shows nothing of a few of them
+        # a few measurement points do not affect a median
         overlap = np.array([np.isin(term.covers, candidate.covers).mean() for term in terms.terms])
         return np.asarray(np.where(overlap > 0.5, float(effect[0]), 0.0))
     by_place = np.zeros(terms.contrast.shape[1])
@@ -178,7 +181,7 @@ def _shown_in(terms: Terms, candidate: Cause, effect: Floats, matrix: Matrix) ->
 
 
 def _beside_class(residual: Floats, terms: Terms) -> Floats:
-    """Residuals from the median of their class on their socket or between their sockets."""
+    """Residuals relative to the median of their class on their socket or between their sockets (place)."""
     out = residual.copy()
     for number in terms.indices("class"):
         covers = terms.terms[number].covers
@@ -187,7 +190,7 @@ def _beside_class(residual: Floats, terms: Terms) -> Floats:
 
 
 def _own(pairs: Ints, effect: float, beside: Floats) -> bool:
-    """Whether a core's own pairs deviate, of those that show its effect, and not only those of the cores that it is
+    """Whether the pairs of a core itself deviate by enough of its effect, and not only those of the cores that it is
     compared with."""
     own = float(np.mean(beside[pairs])) * np.sign(effect)
     return bool(own >= _OWN_SHARE * abs(effect))

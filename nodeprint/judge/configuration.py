@@ -1,4 +1,4 @@
-"""Which nodes are meant to be the same: by layout and by the hard keys of their fingerprints."""
+"""Configurations: nodes with the same layout and the same hard fields of their fingerprints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nodeprint.machine.fingerprint import NODE_TOKENS, FieldDifference, Value, n
 
 
 def normalized(fields: Mapping[str, Any], acceptance: Acceptance) -> dict[str, Value]:
-    """Known keys as text, the kernel command line without each node's own tokens."""
+    """Known fields as text. The kernel command line excludes each node's own tokens."""
     out: dict[str, Value] = {}
     for key, value in fields.items():
         if value is None or value == "":
@@ -35,9 +35,9 @@ def normalized(fields: Mapping[str, Any], acceptance: Acceptance) -> dict[str, V
 def differences(
     nodes: Sequence[PackedNode], acceptance: Acceptance, more: Collection[str] = ()
 ) -> dict[str, list[FieldDifference]]:
-    """By node, the hard and soft keys, and those of `more`, that differ from the majority.
+    """By node, the hard and soft fields, and those in `more`, that differ from the majority.
 
-    An unknown key is not a difference.
+    An unknown field is not a difference.
     """
     known = {node.name: normalized(node.fingerprint, acceptance) for node in nodes}
     judged = {*acceptance.fingerprint.hard, *acceptance.fingerprint.soft, *more}
@@ -45,12 +45,12 @@ def differences(
     return fingerprint.differences(compared, acceptance.fingerprint.hard)
 
 
-#: The keys of a fingerprint that say which processor it is; all others are settings, or what is built around it.
+#: The fields of a fingerprint that identify the processor; all others are settings or other hardware.
 _PROCESSOR = ("cpu", "cpu_family", "cpu_model", "cpu_stepping")
 
 
 def processor(node: PackedNode, acceptance: Acceptance) -> tuple[str, ...]:
-    """What a node's processor is; different ones are never compared."""
+    """The identity of a node's processor. Different processors are never compared."""
     fields = normalized(node.fingerprint, acceptance)
     return tuple(str(fields.get(key, "")) for key in _PROCESSOR)
 
@@ -58,9 +58,9 @@ def processor(node: PackedNode, acceptance: Acceptance) -> tuple[str, ...]:
 def groups(
     nodes: Sequence[PackedNode], layouts: Mapping[int, str], differing: Mapping[str, Sequence[FieldDifference]]
 ) -> list[Ints]:
-    """Numbers of measured nodes that have layout and hard keys alike, the largest group first.
+    """Numbers of measured nodes with the same layout and hard fields, the largest group first.
 
-    A node of which it is not known what machine it is, as an imported matrix without its component, is like no other.
+    A node of an unknown machine, such as an imported matrix without its component, is a group by itself.
     """
     keyed: dict[tuple[str, ...], list[int]] = {}
     for i, node in sorted(enumerate(nodes), key=lambda entry: entry[1].name):
@@ -75,9 +75,9 @@ def groups(
 
 
 def with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Measured]) -> tuple[PackedNode, ...]:
-    """Nodes with the homes of the lines that their pairs were measured with, as a field of the fingerprint.
+    """Add the homes of the lines of each node's pairs to its fingerprint.
 
-    The home decides a pair's latency, so that nodes measured with other homes are other configurations.
+    The home determines a pair's latency, so nodes measured with other homes are other configurations.
     """
     homes: dict[int, set[str]] = {}
     of_cores = [quantity for quantity in reduced if quantity.core_to_core]
@@ -85,7 +85,7 @@ def with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Measured]) -> tupl
     for quantity in of_cores:
         nodes_of.setdefault(quantity.measurement, set()).update(quantity.independent_jobs)
     everyone = set().union(*nodes_of.values())
-    # a measurement that a node lacks is no other home
+    # a missing measurement is not another home
     common = {name for name, measured_on in nodes_of.items() if measured_on == everyone} or set(nodes_of)
     for quantity in (quantity for quantity in of_cores if quantity.measurement in common):
         near = "near" if FAR in quantity.homes else "not controlled"
@@ -104,7 +104,8 @@ def with_homes(nodes: Sequence[PackedNode], reduced: Sequence[Measured]) -> tupl
 
 
 def layouts(reduced: Sequence[Measured]) -> dict[int, str]:
-    """By node what its places look like; a node without pairs is like those that have its CPUs and NUMA nodes."""
+    """By node, a key of its layout. A node without pairs has the most common key of nodes with its CPUs and NUMA
+    nodes."""
     keys: dict[int, set[str]] = {}
     machines: dict[bytes, set[int]] = {}
     for quantity in (measurement for measurement in reduced):

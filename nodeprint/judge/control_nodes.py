@@ -1,4 +1,4 @@
-"""Which nodes a recheck measures: those that a further job would decide, and control nodes at random."""
+"""The nodes that a recheck measures: those that a further job would decide, and random control nodes."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from nodeprint.judge.population import Population
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.settings.config_file import MOST_JOBS
 
-#: Nodes without a finding that have two jobs after a recheck. With six degrees of freedom an interval is a fifth wider
-#: than with a known variance between jobs; with two it is nearly twice as wide.
+#: Number of nodes without a finding that have two jobs after a recheck. Compared with a known variance between jobs, an
+#: interval is a fifth wider with six degrees of freedom, and nearly twice as wide with two.
 CONTROLS = 6
-#: Nodes of these in each round of a recheck, which show the shift of all nodes since the first.
+#: Minimum number of control nodes in each recheck, which show the shift of all nodes since the first round.
 FEWEST = 3
 
 
 def recheck(population: Population, nodes: Mapping[str, NodeVerdict]) -> tuple[str, ...]:
-    """The names of the nodes to measure again, in order.
+    """The names of the nodes to remeasure, in order.
 
-    Control nodes are drawn from the others of the same configuration, by the campaign's name: a choice by results, or
-    by neighborhood, would bias the variance between jobs, which is estimated from them.
+    Control nodes are drawn at random from the others of the same configuration, seeded by the campaign's name. A choice
+    by results or by neighborhood would bias the variance between jobs, which is estimated from them.
     """
     names = [node.name for node in population.fleet.nodes]
     chosen: set[str] = set()

@@ -1,9 +1,13 @@
-"""The one table that everything is decided by: for every node, measurement and component its difference from the peers,
-the error of that, two intervals, and the tolerance, by job and over all jobs together.
+"""The table of deviations, on which all decisions are based.
 
-The value of a run is reference + round + node + job + run: a *round* is what all nodes move by together from one day to
-another, the rest varies by node, by job and by run. Each is estimated once, from all jobs of all nodes, so that nothing
-depends on their order. docs/method/verdict.md has the formula of each column.
+For every node, measurement and component it contains the difference from the peers, its error, two intervals and the
+tolerance. Each is by job and over all jobs together.
+
+The value of a run is reference + round + node + job + run. A *round* is the common shift of all nodes from one day to
+another; the rest varies by node, by job and by run. Each is estimated once from all jobs of all nodes, so their order
+does not matter.
+
+docs/method/verdict.md has the formula of each column.
 """
 
 from __future__ import annotations
@@ -28,45 +32,45 @@ from nodeprint.stats.runs import PooledVariance, job_spread, run_spread
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-#: Below this many nodes those that are outside are left out of the reference one after another.
+#: With fewer nodes, those outside a tolerance are excluded from the reference one after another.
 _FEW = 64
-#: Estimates that are worked on at once where all would not fit into memory.
+#: The number of estimates that are computed at once, as all may not fit into memory.
 AT_ONCE = 256
-#: A component that fewer of the nodes have is missing on nobody.
+#: A component does not count as missing if less than this share of the nodes has it.
 USUAL = 0.5
 #: The chance that in a component type any job of nodes within their tolerances shows a difference. It costs a second
 #: job, and only two that show it make a node DEVIATE.
 SUSPECT = 0.05
-#: Single runs are far from the peers from so many tolerances on.
+#: Single runs beyond this many tolerances are far from the peers.
 _FAR = 2.0
 
 
 def job_tail(terms: Terms, level: float, jobs: int) -> Floats:
-    """The probability at each end of an interval in one job (component). All components of a component type and all
+    """The probability at each end of an interval of one job (component). All components of a component type and all
     `jobs` share the `level`."""
     size = np.bincount(terms.component_type, minlength=len(terms.component_types))[terms.component_type]
     return np.asarray(level / (2.0 * max(jobs, 1) * size))
 
 
 def campaign_tail(level: float, tests: int) -> float:
-    """The probability at each end of an interval from all jobs together. All `tests` share the `level`."""
+    """The probability at each end of an interval of all jobs together. All `tests` share the `level`."""
     return level / (2.0 * max(tests, 1))
 
 
 class Deviations(msgspec.Struct, frozen=True, dict=True):
     """The table of one measurement at one home over the nodes of one group.
 
-    A row is the mean over some independent jobs of one node, which count alike. The whole table has a row for each job
-    (a row of the matrix), and `pooled` has a row for each node. `rows` are the jobs, those of one row of the table
-    together, and `first` is where those of each begin. `of_job` and `runs_of_job` replace the means of jobs and the
-    number of their runs (both job, component) if only some of the runs count.
+    A row is the mean over some independent jobs of one node, with equal weights. The whole table has a row for each job
+    (a row of the matrix), and `pooled` has a row for each node. `rows` lists the jobs, grouped by row of the table, and
+    `first` is the start of each group. `of_job` and `runs_of_job` replace the means of jobs and the number of their
+    runs (both job, component) if only some of the runs count.
 
-    Columns (row, component) are computed of the rows that are asked for: of ten thousand nodes each has 200 MB.
+    Columns (row, component) are computed for the requested rows only: for ten thousand nodes each column has 200 MB.
 
-    `spreads` say how the jobs vary, and `reference` is what nodes are compared with. A component is `referenced`
-    (component) if so many nodes agree in it that the right value is known. In others no node matches its peers, and a
-    node differs only if it is beyond the spread of all others. `tail` (component) is the level of intervals of one job,
-    `campaign_tail` that of all jobs.
+    `spreads` describe how the jobs vary, and `reference` is the peer reference. A component is `referenced` (component)
+    if enough nodes agree to establish the right value. In others no node matches its peers, and a node differs only if
+    it is beyond the spread of all others. `tail` (component) is the level of intervals of one job, `campaign_tail` that
+    of all jobs.
     """
 
     spreads: Spreads
@@ -109,7 +113,7 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
         return self._with_rows(np.arange(len(self.spreads.means)), self.matrix.first_row[:-1])
 
     def pooled_node(self, position: int) -> tuple[Deviations, int]:
-        """Rows of `pooled` with that of a node, and its number among them. Nodes in their order are worked on AT_ONCE
+        """The rows of `pooled` that contain a node, and its number among them. Consecutive nodes are computed AT_ONCE
         together."""
         chunk, number = divmod(position, AT_ONCE)
         if chunk not in self._chunks:
@@ -139,7 +143,7 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def tolerance(self) -> Floats:
-        """What is accepted (component), on the model's scale."""
+        """The tolerance (component), on the model's scale."""
         return self.spreads.tolerance
 
     @property
@@ -154,12 +158,12 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def outside(self) -> Bools:
-        """Where the interval of a job is outside the tolerance with all of it (row, component)."""
+        """Whether the complete interval of a job is outside the tolerance (row, component)."""
         return _outside(self, self.tail)
 
     @cached_property
     def outside_pooled(self) -> Bools:
-        """Where the interval from several jobs of a node is outside the tolerance with all of it (node, component)."""
+        """Whether the complete interval from several jobs of a node is outside the tolerance (node, component)."""
         several = np.flatnonzero(np.diff(self.matrix.first_row) > 1)
         out = np.zeros((len(self.matrix.nodes), len(self.tolerance)), dtype=np.bool_)
         if len(several):
@@ -167,16 +171,16 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
         return out
 
     def nodes_outside(self, side: int) -> Bools:
-        """The nodes that are outside the tolerance on one `side` (1 above, -1 below) in a job, or in all together
-        (node, component)."""
+        """Whether a node is outside the tolerance on one `side` (1 above, -1 below) in a job, or in all together (node,
+        component)."""
         first = self.matrix.first_row[:-1]
         of_jobs = np.logical_or.reduceat(self.outside & (side * self.difference > 0), first)
         return np.asarray(of_jobs | (self.outside_pooled & (side * self.pooled.difference > 0)))
 
     @cached_property
     def scatter(self) -> Floats:
-        """The variance of each component over the other nodes, whoever of them is right (node, component); 0 where
-        nobody asks, as it is known what is right, or fewer than two others have a value."""
+        """The variance of each component over the other nodes (node, component). It is 0 if the right value is known,
+        or if fewer than two others have a value."""
         values = np.where(self.referenced, 0.0, self.spreads.of_nodes - np.nanmedian(self.spreads.of_nodes, axis=0))
         present = np.isfinite(values)
         values = np.nan_to_num(values)
@@ -186,15 +190,15 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def scattered(self) -> Bools:
-        """Components in which so few nodes agree, and runs do not explain it (component)."""
+        """Components without a majority that agrees, if runs do not explain the disagreement (component)."""
         if self.referenced.all():
             return np.asarray(~self.referenced)
         slack = np.sqrt(2) * np.nanmedian(self.pooled.half(intervals.EQUIVALENCE, of="error"), axis=0)
         return np.asarray(~self.referenced & (agreeing(self.pooled.means, self.tolerance, slack) < MAJORITY))
 
     def far_runs(self, position: int) -> Bools:
-        """The runs of a node (job, run, component) that are far beyond the tolerance, each by itself, in a job of which
-        others are within it; none if a single run is."""
+        """Single runs of a node far beyond the tolerance (job, run, component). They count if other runs of the job are
+        within it, and if there are at least two."""
         rows = self.matrix.jobs(position)
         values = (
             self.matrix.values[rows.start : rows.stop]
@@ -215,15 +219,16 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def restless(self) -> Bools:
-        """Jobs with a run so far from another that several may be far from the peers and others not (row)."""
+        """Jobs with a range of runs above the tolerance, so that several runs may be far from the peers and others not
+        (row)."""
         values = self.matrix.values
-        if values.shape[1] < 3:  # of two runs none is outvoted
+        if values.shape[1] < 3:  # two runs have no majority
             return np.zeros(len(values), dtype=np.bool_)
         low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
         with np.errstate(invalid="ignore"):
             return np.asarray((high - low > self.tolerance).any(axis=1))
 
-    # --- columns of one node, in a table with its row alone: what its jobs show, whatever their order ---
+    # --- columns of one node, in a table with its row alone: evidence from its jobs in any order ---
 
     @property
     def position(self) -> int:
@@ -245,8 +250,8 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def confirmed(self) -> Bools:
-        """Two jobs are outside the tolerance on one side, or all jobs together are and two of them are beyond it
-        (component)."""
+        """Whether two jobs are outside the tolerance on one side (component). All jobs together also suffice if two of
+        them are beyond the tolerance."""
         difference = self.each_job.difference
         with np.errstate(invalid="ignore"):
             above, below = (difference > self.tolerance).sum(axis=0), (difference < -self.tolerance).sum(axis=0)
@@ -255,27 +260,27 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def runs_far(self) -> Bools:
-        """The runs that are far beyond the tolerance if others of their job are not (job, run, component); without jobs
-        if no job is restless."""
+        """The runs far beyond the tolerance if others of their job are not (job, run, component); without jobs if no
+        job is restless."""
         if self.whole.restless[self.rows].any():
             return self.far_runs(self.position)
         return np.zeros((0, self.matrix.values.shape[1], len(self.tolerance)), dtype=np.bool_)
 
     @cached_property
     def intermittent(self) -> Bools:
-        """One job is outside and another inside, or several runs of a job are far beyond and others within
+        """Whether one job is outside and another inside, or several runs of a job are far beyond and others within
         (component)."""
         several = len(self.rows) > 1
         contradicted = self.whole.inside[self.rows].any(axis=0) if several else np.zeros_like(self.confirmed)
         in_runs = self.runs_far.any(axis=(0, 1))
-        # what single runs contradict is intermittent if other jobs could have shown it as a whole
+        # a component that single runs contradict is intermittent if other jobs could have confirmed it
         return np.asarray(
             ~self.confirmed & np.where(self.shows.any(axis=0), contradicted | (in_runs & several), in_runs)
         )
 
     @cached_property
     def suspected(self) -> Bools:
-        """One job is outside, and no other decides (component)."""
+        """Whether one job is outside, without another that decides (component)."""
         return np.asarray(~self.confirmed & ~self.intermittent & self.shows.any(axis=0))
 
     # --- columns of rows ---
@@ -299,14 +304,14 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def difference(self) -> Floats:
-        """How far from the center of the peers (row, component)."""
+        """The difference from the center of the peers (row, component)."""
         difference = self.means - self.reference.center[self.owner]
-        # losing less of its time than the peers is no fault
+        # losing less time than the peers is not a fault
         return np.maximum(difference, 0.0) if self.terms.share else difference
 
     @cached_property
     def runs(self) -> Ints:
-        """How many runs each estimate is of (row, component)."""
+        """The number of runs of each estimate (row, component)."""
         return np.asarray(np.add.reduceat(self._runs, self.first, axis=0), dtype=np.int64)
 
     @property
@@ -315,12 +320,12 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def jobs(self) -> Ints:
-        """How many jobs each estimate is of (row, component), at least 1."""
+        """The number of jobs of each estimate (row, component), at least 1."""
         return np.maximum(np.add.reduceat(self._runs > 0, self.first, axis=0, dtype=np.int64), 1)
 
     @cached_property
     def of_runs(self) -> Floats:
-        """The variance by runs (row, component)."""
+        """The variance from runs (row, component)."""
         spread, runs = self.spreads.run, self._runs
         share = np.add.reduceat(np.where(runs > 0, 1 / np.maximum(runs, 1), 0.0), self.first, axis=0)
         share = np.where(share > 0, share, 1.0) / self.jobs**2
@@ -328,8 +333,8 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def _of_movement(self) -> Floats:
-        """The variance by which a node moves more between jobs than others (row, component), where all its jobs
-        are meant: each job by itself is judged like any other."""
+        """The additional variance of a node that varies more between jobs than others (row, component). It applies if
+        the row has all jobs of the node; a single job is judged like any other."""
         matrix, spreads = self.matrix, self.spreads
         used, made = np.diff(np.append(self.first, len(self.rows))), np.diff(matrix.first_row)[self.owner]
         if not ((used == made) & (used > 1)).any():
@@ -339,12 +344,12 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def of_jobs(self) -> Floats:
-        """The variance by jobs beyond their runs, and by rounds (row, component)."""
+        """The variance from jobs beyond their runs, and from rounds (row, component)."""
         return np.asarray(self.spreads.job.variance / self.jobs + self._of_movement + self._of_rounds)
 
     @property
     def _of_rounds(self) -> Floats:
-        """The variance by the shifts of rounds, as far as the peers do not share them (row, component)."""
+        """The variance from the shifts of rounds that the peers do not share (row, component)."""
         factor = self.spreads.rounds.factor(self.rows, self.first)
         if not factor.any():
             return np.zeros((len(self.first), 1))
@@ -362,15 +367,15 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def _of_peer(self) -> Floats:
-        """The variance of a peer by its runs and jobs (row, component)."""
+        """The variance of a peer from its runs and jobs (row, component)."""
         reference, owner = self.reference, self.owner
         of_jobs = reference.of_jobs[owner] * self.spreads.job.variance + reference.of_movement[owner]
         return np.asarray(reference.of_runs[owner] + of_jobs)
 
     @property
     def _variances(self) -> list[tuple[Floats, Floats]]:
-        """What the error is made of, each with its degrees of freedom: runs, the assumed variance between jobs, which
-        counts as known, and what jobs show beyond it."""
+        """The variances that make up the error, each with its degrees of freedom. They are runs, the assumed variance
+        between jobs (taken as known), and the observed variance between jobs beyond it."""
         reference, owner, share, jobs = self.reference, self.owner, self._share, self.spreads.job
         of_jobs = 1 / self.jobs + share * reference.of_jobs[owner]
         more = self._of_movement + self._of_rounds + share * reference.of_movement[owner]
@@ -392,11 +397,13 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def different(self) -> tuple[Floats, Floats]:
-        """The standard error of the difference and its degrees of freedom (row, component) where it has to be
-        shown that the node is another one: not only than the peers that are there, which a node is the same as, but
-        than what they are drawn from. A few harvested components whose tolerance is two of their standard deviations
-        have a center that is a quarter of the tolerance off that of others. If nodes do not agree, a node has to be
-        beyond what all of them differ by."""
+        """The standard error of the difference and its degrees of freedom (row, component), for testing if a node
+        deviates.
+
+        The peers count as a sample of healthy nodes, so their natural variance adds to that of the center. For example,
+        if the tolerance of harvested components is two standard deviations, the center of a few is a quarter of the
+        tolerance off. If nodes do not agree, the variance over all others enters instead.
+        """
         reference, referenced, scatter = self.reference, self.referenced, self.whole.scatter[self.owner]
         nature = np.where(referenced, self._share * self.nature, scatter)
         degrees = np.where(referenced, reference.degrees[self.owner], max(len(reference.count) - 2.0, 1.0))
@@ -404,7 +411,7 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def nature(self) -> Floats:
-        """The variance that healthy nodes have by nature, beyond what runs and jobs explain (row, component)."""
+        """The natural variance of healthy nodes, beyond that from runs and jobs (row, component)."""
         return np.maximum(self.between - self._of_peer, 0.0)
 
     @property
@@ -414,15 +421,14 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def half_90(self) -> Floats:
-        """Half of the 90 % interval (row, component); infinite where one run says nothing of how far runs differ,
-        or where it is not known what is right."""
+        """Half of the 90% interval (row, component). It is infinite with a single run, which does not show the spread
+        of runs, or if the right value is unknown."""
         unknown = (self.runs < 2) | ~self.referenced
         return np.where(unknown, np.inf, self.half(intervals.EQUIVALENCE, of="error"))
 
     @cached_property
     def inside(self) -> Bools:
-        """Where the 90 % interval is inside the tolerance (row, component): the node is the same in this
-        component."""
+        """Whether the 90% interval is inside the tolerance, so the node matches its peers (row, component)."""
         return intervals.inside(self.difference, self.half_90, self.tolerance)
 
     def half(self, tail: Floats | float, of: str = "different") -> Floats:
@@ -432,13 +438,13 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def half_of_job(self) -> Floats:
-        """Half of the interval that decides in one job (row, component): it holds for all components of the
-        component type and all jobs of all nodes."""
+        """Half of the interval that decides in one job (row, component), simultaneous over the component type and all
+        jobs of all nodes."""
         return self.half(self.tail)
 
     @property
     def in_unit(self) -> tuple[Floats, Floats]:
-        """What the node has and what its peers have (row, component), in the measurement's unit."""
+        """The values of the node and of its peers (row, component), in the measurement's unit."""
         terms, levels, difference = self.terms, self.matrix.levels, self.difference
         if terms.share:
             peers_have = np.broadcast_to(levels, difference.shape)
@@ -449,10 +455,11 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
 
 class Spreads(msgspec.Struct, frozen=True, dict=True):
-    """How the jobs of a `matrix` vary, whose `tolerance` (component) is what is accepted.
+    """How the jobs of a `matrix` vary, with its `tolerance` (component).
 
-    `means` over runs are without the shifts of rounds (row, component), of so many `runs` (row, component); `of_nodes`
-    are the means over these (node, component). `run` and `job` are the spreads between runs and between jobs.
+    `means` over runs exclude the shifts of rounds (row, component), and `runs` counts the runs (row, component).
+    `of_nodes` are the means over the jobs of each node (node, component). `run` and `job` are the spreads between runs
+    and between jobs.
     """
 
     matrix: Matrix
@@ -466,7 +473,7 @@ class Spreads(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def of_usual_runs(self) -> Floats:
-        """The variance of the mean of a usual job by its runs (component)."""
+        """The variance of the mean of a usual job from its runs (component)."""
         return np.asarray(self.run.pooled / np.maximum(np.median(self.runs, axis=0), 1))
 
     @property
@@ -482,7 +489,7 @@ class Spreads(msgspec.Struct, frozen=True, dict=True):
 
 
 def spreads(matrix: Matrix, rules: Acceptance) -> Spreads:
-    """How the jobs of a measurement vary."""
+    """Estimate how the jobs of a measurement vary."""
     (assumed_job, assumed_run), pool = priors(matrix, rules), matrix.terms.pool
     run = run_spread(matrix.values, pool, assumed_run, matrix.owner)
     raw, runs = run_means(matrix.values), np.isfinite(matrix.values).sum(axis=1, dtype=np.int16)
@@ -495,9 +502,11 @@ def spreads(matrix: Matrix, rules: Acceptance) -> Spreads:
 
 
 def deviations(matrix: Matrix, rules: Acceptance, jobs: int, tests: int) -> Deviations:
-    """The table of a measurement at one home; intervals are shared by so many `jobs` and `tests` of the campaign. Nodes
-    that are outside a tolerance are no peers of others: of few nodes the farthest is left out first, as others may
-    differ only because it is among their peers."""
+    """The table of a measurement at one home. All `jobs` and `tests` of the campaign share the level of the intervals.
+
+    Nodes outside a tolerance are not peers of others. With few nodes the farthest is excluded first, as others may
+    differ only because of it.
+    """
     of_it = spreads(matrix, rules)
     usable = np.asarray(np.isfinite(of_it.of_nodes).mean(axis=1) > 0.5)
     trusted = usable if usable.sum() > 1 else np.ones_like(usable)
@@ -522,14 +531,14 @@ def deviations(matrix: Matrix, rules: Acceptance, jobs: int, tests: int) -> Devi
 
 
 def table(of_it: Spreads, reference: Peers, referenced: Bools, tail: Floats, campaign_tail: float) -> Deviations:
-    """The table with a row for each job, from what is estimated of all jobs together."""
+    """The table with a row for each job, from the estimates over all jobs together."""
     rows = np.arange(len(of_it.means))
     return Deviations(of_it, reference, referenced, tail, campaign_tail, rows, rows)
 
 
 def _times_tolerance_outside(made: Deviations) -> Floats:
-    """How many tolerances the farthest component of each node is from the peers that is outside in a job, or in all
-    together (node); 0 if none is."""
+    """The largest difference of each node that is outside its tolerance in a job, or in all together, in tolerances
+    (node). It is 0 without one."""
     first = made.matrix.first_row[:-1]
     of_jobs = np.where(made.outside, np.abs(made.difference) / made.tolerance, 0.0).max(axis=1, initial=0.0)
     out = np.maximum.reduceat(of_jobs, first)
@@ -541,7 +550,7 @@ def _times_tolerance_outside(made: Deviations) -> Floats:
 
 
 def _outside(table: Deviations, tail: Floats | float) -> Bools:
-    """Where intervals are outside the tolerance with all of them, AT_ONCE rows at a time."""
+    """Whether complete intervals are outside the tolerance (row, component), AT_ONCE rows at a time."""
     out = np.zeros((len(table), len(table.tolerance)), dtype=np.bool_)
     for start in range(0, len(table), AT_ONCE):
         some = table[start : start + AT_ONCE]
@@ -562,7 +571,7 @@ def _reference(of_it: Spreads, trusted: Bools) -> Peers:
 
 
 def priors(matrix: Matrix, rules: Acceptance) -> tuple[Floats, Floats]:
-    """The standard deviations that acceptance.yaml assumes of healthy nodes (component): between the jobs of a node,
+    """The standard deviations of healthy nodes that acceptance.yaml assumes (component): between the jobs of a node,
     and between its runs."""
     ones = np.ones(len(matrix.terms.terms))
     if not matrix.measured.of_pairs:
@@ -572,7 +581,7 @@ def priors(matrix: Matrix, rules: Acceptance) -> tuple[Floats, Floats]:
 
 
 def run_means(values: Floats) -> Floats:
-    """The mean over runs (row, component) of `values` (row, run, component), NaN where there is none."""
+    """The mean over runs (row, component) of `values` (row, run, component), NaN without runs."""
     present = np.isfinite(values)
     count = present.sum(axis=1)
     total = np.where(present, values, 0.0).sum(axis=1)
@@ -587,7 +596,7 @@ def of_each_node(matrix: Matrix, means: Floats) -> Floats:
 
 
 def filled(means: Floats) -> Floats:
-    """`means` (node, component) with the others' median where a node has none: it takes no part in the center then."""
+    """Replace missing `means` (node, component) by the median of the others, with no effect on the center."""
     gaps = ~np.isfinite(means)
     if not gaps.any():
         return means
