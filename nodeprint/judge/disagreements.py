@@ -1,5 +1,5 @@
-"""Runs, passes and jobs of a node that disagree: which of them is off and by which factor; on a virtual machine,
-whether its host moved its CPUs."""
+"""Disagreement between runs, passes or jobs of a node: the outliers and the factor. On a virtual machine, also whether
+the hypervisor migrated its CPUs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ Values = npt.NDArray[np.floating]
 
 
 def of_job(node: PackedNode, i: int, job: int, reduced: Sequence[Measured], rules: Acceptance) -> list[Disturbance]:
-    """What differs between the runs of a job or the passes of a run, of measurements that decide; `i` is the node's
-    number."""
+    """Disagreement between the runs of a job or the passes of a run, in deciding metrics. `i` is the node's number."""
     out = []
     for measurement in _deciding(reduced, rules):
         rows = measurement.rows.get(i, {}).get(job, [])
@@ -49,7 +48,7 @@ def of_job(node: PackedNode, i: int, job: int, reduced: Sequence[Measured], rule
 
 
 def of_jobs(node: PackedNode, i: int, reduced: Sequence[Measured], rules: Acceptance) -> list[Disturbance]:
-    """What differs between the jobs of a node, each by the median over its runs."""
+    """Disagreement between the jobs of a node, each by the median over its runs."""
     out = []
     for measurement in _deciding(reduced, rules):
         jobs = measurement.rows.get(i, {})
@@ -64,8 +63,8 @@ def of_jobs(node: PackedNode, i: int, reduced: Sequence[Measured], rules: Accept
 def between_nodes(
     nodes: Sequence[PackedNode], numbers: Sequence[int], reduced: Sequence[Measured], rules: Acceptance
 ) -> dict[int, Disturbance]:
-    """The virtual machines, of those that are meant to be the same, that differ from the majority as if their CPUs were
-    others; all where no majority agrees."""
+    """Virtual machines of one configuration with CPU pairs far from those of the majority, by number; all if no
+    majority agrees."""
     for measurement in _deciding(reduced, rules):
         jobs = {i: measurement.rows[i].values() for i in numbers if i in measurement.rows}
         rows = {i: [row for of_job in of_node for row in of_job] for i, of_node in jobs.items()}
@@ -80,7 +79,8 @@ def between_nodes(
 
 
 def _near_once(quantity: Measured, node: PackedNode, job: int, rows: list[int]) -> list[Disturbance]:
-    """A virtual machine's pair of CPUs that once was two threads of one core: its host moves its CPUs."""
+    """A virtual machine's CPU pair with the latency of two threads of one core in one run only: the hypervisor migrates
+    its CPUs."""
     if not rows or not _is_virtual(node) or not quantity.core_to_core:
         return []
     values = np.asarray(quantity.values[rows])
@@ -110,8 +110,8 @@ def _disturbances(
     names: Sequence[str],
     values: Values,
 ) -> list[Disturbance]:
-    """A disagreement of repetitions with these `names` and `values` (repetition, place). If pairs differ so far that
-    they must be other pairs, also that a host moved virtual CPUs, or that tasks were not pinned."""
+    """A disagreement of repetitions with these `names` and `values` (repetition, place). A factor too large for the
+    same CPU pairs also reports migrated virtual CPUs, or tasks without pinning."""
     differing = _differing(kind, quantity, runs_apart, run, names, values)
     if not (runs_apart.is_far and quantity.core_to_core):
         return [differing]

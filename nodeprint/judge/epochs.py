@@ -1,5 +1,7 @@
-"""Which jobs of a node are of the machine that it is now: those after its last repair, and with the configuration that
-it has now. Jobs of a former epoch are no evidence of what the node is, and are pooled with no others."""
+"""Epochs of a node. The current epoch has the jobs since its last repair that have its current configuration.
+
+Jobs of a former epoch are no evidence about the current machine, and are not pooled with others.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,15 @@ from nodeprint.judge.reduction import moment
 from nodeprint.judge.verdict import Epoch
 from nodeprint.settings.texts import say
 
-#: Fields that name a part of a node, beside those that are compared between nodes.
+#: The serial numbers of a node, in addition to the fields that are compared between nodes.
 _SERIALS = "serials"
 
 
 def current(fleet: PackedFleet, rules: Acceptance) -> tuple[PackedFleet, Mapping[str, tuple[Epoch, ...]]]:
-    """The fleet without the jobs of former epochs, and by name of a node these epochs.
+    """The fleet without the jobs of former epochs, and these epochs by name of the node.
 
-    An epoch begins with a repair (`repairs` of the rules), or where a field of the fingerprint or a serial number
-    changed. A node that was not measured since its repair is not measured.
+    An epoch begins with a repair (`repairs` of the rules), or if a field of the fingerprint or a serial number changes.
+    A node without a job since its repair counts as not measured.
     """
     epochs = {i: tuple(_former(i, node, fleet, rules)) for i, node in enumerate(fleet.nodes)}
     former = {(i, int(job.removeprefix("job"))) for i, of_node in epochs.items() for of in of_node for job in of.jobs}
@@ -41,13 +43,13 @@ def current(fleet: PackedFleet, rules: Acceptance) -> tuple[PackedFleet, Mapping
 
 
 def _is_in(quantity: Measured, former: Set[tuple[int, int]]) -> npt.NDArray[np.bool_]:
-    """Which rows are of these jobs of nodes."""
+    """Whether a row is from one of these jobs of nodes (row)."""
     jobs = zip(quantity.node.tolist(), quantity.job.tolist(), strict=True)
     return np.array([job in former for job in jobs], dtype=np.bool_)
 
 
 def _without(node: PackedNode, former: set[int], epochs: Sequence[Epoch], is_measured: bool) -> PackedNode:
-    """A node without what was seen in `former` jobs."""
+    """A node without the records of `former` jobs."""
     if not former:
         return node
     names = {f"job{job}" for job in former}
@@ -63,7 +65,7 @@ def _without(node: PackedNode, former: set[int], epochs: Sequence[Epoch], is_mea
 
 
 def _former(i: int, node: PackedNode, fleet: PackedFleet, rules: Acceptance) -> Iterator[Epoch]:
-    """The epochs of a node that have ended, each with its jobs."""
+    """The former epochs of a node, each with its jobs."""
     began = _beginnings(i, node, fleet)
     rest = dict(began)
     for repair in sorted(rules.repairs, key=lambda repair: repair.moment):
@@ -84,8 +86,8 @@ def _repaired(repair: Repair, jobs: Sequence[int]) -> Epoch:
 
 
 def _changed(node: PackedNode, job: int, rules: Acceptance) -> tuple[str, ...]:
-    """The fields of the fingerprint in which a job differs from what the node is now; what is not known of both is no
-    difference."""
+    """The fields of the fingerprint in which a job differs from the current node. A field is compared only if both
+    values are known."""
     then = normalized(node.former.get(job, {}), rules)
     now = normalized(node.fingerprint, rules)
     compared = (*rules.fingerprint.hard, *rules.fingerprint.soft, _SERIALS)
@@ -93,7 +95,7 @@ def _changed(node: PackedNode, job: int, rules: Acceptance) -> tuple[str, ...]:
 
 
 def _beginnings(i: int, node: PackedNode, fleet: PackedFleet) -> dict[int, float]:
-    """By job of a node when its first run began, in seconds since 1970; 0 if that is unknown."""
+    """By job of a node, the start of its first run in seconds since 1970; 0 if unknown."""
     out: dict[int, float] = {}
     for quantity in fleet.quantities:
         for job, rows in quantity.rows.get(i, {}).items():

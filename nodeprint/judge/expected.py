@@ -1,7 +1,7 @@
-"""What a finding is measured again by: the places that decided it, with what the peers have at each.
+"""The data for remeasuring a finding: its measurement points, with the values of the peers.
 
-Whoever measures these places once more and takes the weighted mean of their differences from `usual` has what the judge
-compared, and needs neither the peers' records nor the judge.
+To repeat the comparison, measure these points and take the weighted mean of their differences from `usual`. Neither the
+peers' records nor the judge are necessary.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from nodeprint.judge.verdict import Expected
 
 Floats = npt.NDArray[np.float64]
 
-#: Pairs on each side of a contrast that are remeasured, evenly over all of them. They show a shift of half a tolerance
-#: and take a second.
+#: The number of pairs to remeasure on each side of a contrast, evenly over all of them. They detect a shift of half a
+#: tolerance in a second.
 _MOST_PAIRS = 192
 
 
 def of_term(matrix: Matrix, number: int, center: float, node: PackedNode) -> Expected | None:
-    """Of a part of a matrix: `center` is what the peers have on its scale. None where no place is left."""
+    """The expected values for a component of a matrix. `center` is the value of the peers on its scale. None if no
+    measurement point is left."""
     quantity = matrix.measured
     if matrix.terms.share:
         return of_median(quantity, matrix.terms.terms[number].covers, node)
@@ -47,7 +48,8 @@ def of_term(matrix: Matrix, number: int, center: float, node: PackedNode) -> Exp
 
 
 def of_median(quantity: Measured, places: Ints, node: PackedNode) -> Expected:
-    """Of the median over `places` (of all homes), as of a contract's limit or a share of the time."""
+    """The expected values for the median over `places` (of all homes), such as a contract limit or a share of the
+    time."""
     each = len(quantity.pairs) if quantity.of_pairs else quantity.size
     home = quantity.homes[int(places[0]) // each] if quantity.of_pairs else NEAR
     named = _places(quantity, home, places % each, node)
@@ -55,7 +57,8 @@ def of_median(quantity: Measured, places: Ints, node: PackedNode) -> Expected:
 
 
 def _thinned(weights: Floats) -> Floats:
-    """Weights of at most about _MOST_PAIRS places a side, evenly over those of equal weight, with the same sum each."""
+    """Weights of about _MOST_PAIRS places a side at most. Places of equal weight are thinned evenly, and the sum of
+    their weights stays."""
     out = np.zeros_like(weights)
     for side in (weights > 0, weights < 0):
         keep = _MOST_PAIRS / max(int(side.sum()), _MOST_PAIRS)
@@ -69,8 +72,8 @@ def _thinned(weights: Floats) -> Floats:
 def _places(
     quantity: Measured, home: int, at: Ints, node: PackedNode
 ) -> tuple[tuple[str, ...], tuple[tuple[Key, ...], ...]]:
-    """The names of the coordinates of a record, and those of each place in the node's numbers. The home of a pair's
-    line is the NUMA nodes that it may be on, `any` where that follows from the arguments."""
+    """The names of the coordinates of a record, and the coordinates of each place in the node's numbering. The home of
+    a pair's line is the list of NUMA nodes that may have it, or `any` if the arguments determine it."""
     if quantity.of_pairs:
         slots = quantity.pairs[at]
         cpus = np.sort(np.array(node.cpus or range(len(quantity.layout.slots)), dtype=np.int64)[slots], axis=1)
@@ -81,7 +84,7 @@ def _places(
 
 
 def _homes(quantity: Measured, home: int, slots: Ints, node: PackedNode) -> list[str]:
-    """By pair the NUMA nodes that its line may be on; near and far are told apart by sockets."""
+    """By pair, the NUMA nodes that may have its line. Sockets determine near and far."""
     if NEAR < home < FAR:
         return [str(home)] * len(slots)
     layout = quantity.layout

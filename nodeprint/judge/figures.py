@@ -1,5 +1,4 @@
-"""Figures of every node: medians of the classes of pairs and of the rows of other measurements' tables, with intervals
-over runs."""
+"""Values of every node: medians of pair classes and of the rows of other measurements, with intervals over runs."""
 
 from __future__ import annotations
 
@@ -26,14 +25,16 @@ from nodeprint.stats.robust import row_medians
 
 Floats = npt.NDArray[np.float64]
 Marked = TypeVar("Marked", ClassFigure, CellFigure)
-#: Fewer pairs have no groups, as halves of them would be single pairs.
+#: With fewer pairs there are no groups, as their halves could be single pairs.
 _LEAST_PAIRS = 8
 
 
 class OverRuns(NamedTuple):
-    """Of a figure the median over its `runs`, their standard deviation and their interval (`low`, `high`), both of the
-    majority that agrees: without those `left_out`. Where no majority agrees all are, and the interval is from the
-    lowest to the highest run."""
+    """The median of a value over its `runs`, with standard deviation and interval (`low`, `high`).
+
+    Both are of the majority that agrees, without the runs `left_out`. Without a majority they are of all runs, and the
+    interval is from the lowest to the highest run.
+    """
 
     median: float
     sd: float
@@ -44,11 +45,12 @@ class OverRuns(NamedTuple):
 
 
 def of_classes(reduced: Sequence[Measured], nodes: int) -> list[list[ClassFigure]]:
-    """By node: per measurement, home and class the median over runs of each run's figure, with its 95 % interval.
+    """By node: for each measurement, home and pair class, the median over runs of each run's value, with its 95%
+    interval.
 
-    A run's figure is its median; at one NUMA node, which is near the pairs of one socket and far from those of others,
-    the mean of the sockets' medians. The interval is Student's over the runs that agree, NaN with one run. Where few of
-    the pairs of a run are near its median it is that of a mixture, and the figure has those of its groups, too.
+    A run's value is its median. With lines on one NUMA node, which is near one socket and far from others, it is the
+    mean of the sockets' medians. The interval is Student's over the runs that agree, NaN with one run. If few pairs of
+    a run are near its median, the distribution is a mixture, and the value includes the medians of its groups.
     """
     out: list[list[ClassFigure]] = [[] for _ in range(nodes)]
     for matrix in (matrix for matrix in reduced if matrix.of_pairs):
@@ -78,8 +80,8 @@ def of_classes(reduced: Sequence[Measured], nodes: int) -> list[list[ClassFigure
 def places(
     reduced: Sequence[Measured], node: int, measurement: str, called: str, home: int
 ) -> tuple[Measured, Ints] | None:
-    """The places of a node whose median is the figure that is `called` so; None where it is no median of one set of
-    places, as that of a half of the pairs or the mean of several homes."""
+    """The measurement points of a node for the value named `called`. None unless its median is over one set of places,
+    as for a half of the pairs or the mean of several homes."""
     for candidate in reduced:
         if candidate.measurement != measurement or node not in candidate.rows:
             continue
@@ -97,8 +99,8 @@ def places(
 def _mixtures(
     level: npt.NDArray[np.floating], by_socket: Mapping[str, Ints], rows: Mapping[int, list[int]]
 ) -> dict[int, dict[str, float]]:
-    """By node the median over runs of the median of each socket's places, of nodes of which the median of all says
-    nothing: the sockets' are further apart than MIXED."""
+    """By node, the median over runs of the median of each socket's places. It includes only nodes whose sockets differ
+    by more than a factor MIXED, so that a common median has no meaning."""
     if len(by_socket) < 2 or sum(map(len, by_socket.values())) < _LEAST_PAIRS:
         return {}
     used = np.concatenate(list(rows.values()))
@@ -114,14 +116,16 @@ def _mixtures(
 
 
 def marked(figures: Sequence[Marked], lost: Mapping[str, float]) -> list[Marked]:
-    """Figures with the share of their measurement that was lost."""
+    """Add the lost share of the measurement to each value."""
     return [replace(figure, disturbed=lost.get(figure.measurement, 0.0)) for figure in figures]
 
 
 def _groups(reduced: Measured, rows: Sequence[int], places: Ints) -> dict[str, float]:
-    """The medians over runs of the groups of a node's pairs (`places`): of a matrix whose CPUs have no labels the
-    levels that are found in it; else, where in most runs few pairs are near the median of all, the faster and the
-    slower half. Pairs of different runs are never a mixture: a run that was disturbed is none of two groups.
+    """The medians over runs of the groups of a node's pairs (`places`).
+
+    For a matrix without CPU labels these are the levels of the detected structure. Otherwise, if most runs have few
+    pairs near the median, they are the faster and the slower half. Each run is examined by itself, so a disturbed run
+    does not look like a second group.
     """
     values = reduced.level[np.ix_(np.array(rows), places)]
     values = values[np.isfinite(values).any(axis=1)]
@@ -140,8 +144,8 @@ def _groups(reduced: Measured, rows: Sequence[int], places: Ints) -> dict[str, f
 
 
 def _found(quantity: Measured, values: npt.NDArray[np.floating]) -> dict[str, float]:
-    """By level that is found in a matrix of latencies (by pair) the median of the pairs that join at it, and that of
-    those between two of the largest components."""
+    """By detected level of a latency matrix (by pair), the median of the pairs within it. For the largest components,
+    also the median of the pairs between two of them."""
     from nodeprint import structure  # noqa: PLC0415 (half a second to import, for mixtures without labels alone)
 
     size = len(quantity.layout.slots)
@@ -158,11 +162,11 @@ def _found(quantity: Measured, values: npt.NDArray[np.floating]) -> dict[str, fl
 def of_rows(
     reduced: Sequence[Measured], nodes: Sequence[PackedNode], groups: Sequence[Ints] = ()
 ) -> list[list[CellFigure]]:
-    """By node: per row of a measurement's table the median of its places, with its interval over runs and worst place,
-    and the median over the nodes of its group of two or more.
+    """By node: for each row of a measurement's table, the median of its places with its interval over runs. Also the
+    worst place, and the median over the nodes of its group of two or more.
 
-    Where they were measured at several homes it is the mean of the homes' medians, and the name says the homes. Of each
-    node's latest job; the interval (95 %) is Student's over runs, NaN with fewer than three.
+    For cells measured at several homes, the value is the mean of the homes' medians, and the name lists the homes.
+    Values are from each node's latest job. The 95% interval is Student's over runs, NaN with fewer than three.
     """
     out: list[list[CellFigure]] = [[] for _ in nodes]
     group_of = {node: number for number, group in enumerate(groups) if len(group) > 1 for node in group.tolist()}
@@ -191,14 +195,14 @@ def of_rows(
 
 
 def _named(cells: Measured, place: int, node: PackedNode, name: str) -> Mapping[str, Key]:
-    """A place as it is called on a node, without what the row's `name` says already."""
+    """The name of a place on a node, without the labels in the row's `name`."""
     where = naming.numbered(cells.place(place), node, cells.model)
     return {label: value for label, value in where.items() if str(value) not in name.split(", ")}
 
 
 def _class_rows(reduced: Measured) -> Iterator[tuple[str, int, list[Ints], dict[str, Ints]]]:
-    """Classes of pairs at each home: their names and places, those of each socket apart at one NUMA node; and the
-    places of each socket."""
+    """Pair classes at each home: name, home, places, and the places of each socket. With lines on one NUMA node, places
+    are separate by socket."""
     of, layout = reduced.pairs, reduced.pair_layout
     own = layout.slots[of, SOCKET]
     sockets = np.where(own[:, 0] == own[:, 1], own[:, 0], -1)
@@ -219,8 +223,8 @@ def _class_rows(reduced: Measured) -> Iterator[tuple[str, int, list[Ints], dict[
 def _of_nodes(
     level: npt.NDArray[np.floating], apart: Sequence[Ints], rows: dict[int, list[int]]
 ) -> list[tuple[int, OverRuns, int]]:
-    """The nodes that have it, each with the mean of the medians of places `apart` over its `rows`, and how many places
-    these have at most."""
+    """The nodes with a value: the mean of the medians of places `apart` over the node's `rows`, and the maximum number
+    of these places."""
     used = np.concatenate(list(rows.values()))
     values = [level[np.ix_(used, places)] for places in apart]
     median_and_count = np.full((len(level), 2), np.nan)
@@ -233,7 +237,8 @@ def _of_nodes(
 
 
 def over_runs(values: npt.NDArray[np.floating]) -> list[OverRuns]:
-    """Of each node's values (node, run) the figure over its runs. The interval is Student's (95 %), NaN of one run."""
+    """The value over the runs of each node, from `values` (node, run). The 95% interval is Student's, NaN with one
+    run."""
     present = np.isfinite(values)
     kept = present.copy()
     with np.errstate(invalid="ignore", divide="ignore"):  # of a node without any
@@ -253,7 +258,7 @@ def over_runs(values: npt.NDArray[np.floating]) -> list[OverRuns]:
 
 
 def _table_rows(quantity: Measured) -> list[tuple[str, Ints]]:
-    """Rows of the table: their names and places."""
+    """Names and places of the rows of the table."""
     labels, model = sets.labels(quantity), quantity.model
     kept: Sequence[int] = range(quantity.size)
     for dim, at in model.at.items():
@@ -268,7 +273,7 @@ def _table_rows(quantity: Measured) -> list[tuple[str, Ints]]:
 
 
 def _by_home(quantity: Measured, of: Ints) -> dict[int, Ints]:
-    """Places by the home of their lines where the same cells were measured at several, else all as one."""
+    """Places by the home of their lines if the same cells have several homes, else all in one group."""
     if "home" not in quantity.places:
         return {-1: of}
     others = np.stack([column[of] for dim, column in quantity.places.items() if dim != "home"], axis=1)
@@ -279,7 +284,7 @@ def _by_home(quantity: Measured, of: Ints) -> dict[int, Ints]:
 
 
 def _worst(quantity: Measured, of: Ints, by_place: npt.NDArray[np.floating]) -> list[tuple[int, float]]:
-    """The worst of the places `of` for each node, and what it has there, from medians over runs (node, place)."""
+    """The worst of the places `of` for each node, and its value there, from medians over runs (node, place)."""
     values = by_place[:, of]
     signed = values if quantity.model.better == "lower" else -values
     worst = of[np.where(np.isfinite(signed), signed, -np.inf).argmax(axis=1)]
@@ -289,9 +294,9 @@ def _worst(quantity: Measured, of: Ints, by_place: npt.NDArray[np.floating]) -> 
 def _row(
     quantity: Measured, name: str, over: OverRuns, worst: tuple[Mapping[str, Key], float], count: int, group: float
 ) -> CellFigure:
-    """A row's figure from its median over runs, the worst of its `count` places with the value there, and the median
-    of its group."""
-    # of two runs Student's interval is 12.7 times their spread, which is of no use
+    """The value of a row. `worst` is the worst of its `count` places with the value there, and `group` the median of
+    its group."""
+    # with two runs Student's interval is useless: 12.7 times their spread
     wide = over.runs - over.left_out == 2 or over.runs < 2
     low, high = (float("nan"), float("nan")) if wide else (over.low, over.high)
     return CellFigure(

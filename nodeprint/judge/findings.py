@@ -1,5 +1,4 @@
-"""From what a node's jobs show to its findings: each complete, with the component, the effect, its interval and its
-tolerance."""
+"""Findings of a node from its jobs: each has the component, the effect, its interval and its tolerance."""
 
 from __future__ import annotations
 
@@ -29,14 +28,14 @@ from nodeprint.stats import intervals
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-#: The rank of terms that no kernel has: those of pairs, and metrics of tables.
+#: The rank of terms without a kernel: those of pairs, and metrics of tables.
 _LAST = 100
-#: A clock that differs by more than this is seen; so is a processor this much hotter than its peers.
+#: The smallest relevant differences from the peers: of a clock (share), and of a temperature (degrees Celsius).
 _CLOCK_SEEN, _HOTTER_C = 0.02, 8.0
 #: A clock explains an effect if it would cause this share of it, assuming that the whole latency scales with it.
 _EXPLAINED = 0.5
 _CLOCK_CAUSES = ("core-clock", "core-and-fabric-clock", "higher-clock")
-#: What a finding of pairs is consistent with, by its term; keys of reports/texts.yaml.
+#: Possible causes of a finding of pairs, by its term; keys of reports/texts.yaml.
 _CAUSES: Mapping[str, tuple[str, ...]] = {
     "node": ("core-and-fabric-clock", "power-limit", "firmware"),
     "socket": ("core-clock", "fabric-clock", "power-limit", "temperature"),
@@ -51,8 +50,8 @@ _CAUSES: Mapping[str, tuple[str, ...]] = {
 
 
 class TableFinding(msgspec.Struct, frozen=True):
-    """A finding with the `row` of the table that it is read off and its `cause`; `key` is its component in canonical
-    numbers, the same on every node."""
+    """A finding with its `row` of the table and its `cause`. `key` is its component in canonical numbers, the same on
+    every node."""
 
     row: Deviations
     cause: Cause
@@ -61,13 +60,13 @@ class TableFinding(msgspec.Struct, frozen=True):
 
     @property
     def matrix(self) -> Matrix:
-        """Of the measurement."""
+        """The matrix of the measurement."""
         return self.row.matrix
 
 
 def of_row(row: Deviations, node: PackedNode) -> list[TableFinding]:
-    """The findings of a `node` by its row in a table: what two jobs or one show, and then what is intermittent in
-    components that none of these explains."""
+    """The findings of a `node` from its row in a table. Confirmed and suspected findings come first, then intermittent
+    ones in components that none of these explains."""
     alive = row.confirmed | row.suspected
     out = []
     for cause in _causes(row, alive):
@@ -101,7 +100,7 @@ def _causes(row: Deviations, components: Bools) -> Sequence[Cause]:
 
 
 def _largest(estimate: Deviations, components: npt.NDArray[np.intp], matrix: Matrix) -> Cause:
-    """The component with the largest share of its tolerance, as what was found is never without a name."""
+    """The component with the largest share of its tolerance, so that every deviation has a cause."""
     share = np.abs(np.nan_to_num(estimate.difference[0, components])) / estimate.tolerance[components]
     head = int(components[int(np.argmax(share))])
     term = matrix.terms.terms[head]
@@ -165,8 +164,8 @@ def _finding(row: Deviations, cause: Cause, state: Certainty, node: PackedNode) 
 
 
 def _contradicted(table: Deviations, component: int, position: int) -> bool:
-    """Whether of few nodes the others do not agree in a component, so that it is not known which of them is right. A
-    node that is the only one is compared with its own past."""
+    """Whether the others of a few nodes disagree in a component, so that the data cannot tell which one is right. It is
+    false for a single node, which is compared with its own past."""
     if not 1 < len(table.matrix.nodes) <= FEW_NODES:
         return False
     others = np.delete(table.pooled.means[:, component], position)
@@ -178,7 +177,7 @@ def _contradicted(table: Deviations, component: int, position: int) -> bool:
 
 
 def _usual(matrix: Matrix, component: int) -> float:
-    """Of a share of the time that of the peers, else 0."""
+    """The peers' value for a share of the time, else 0."""
     return float(matrix.levels[component]) if matrix.terms.share else 0.0
 
 
@@ -203,7 +202,7 @@ def _by_job(node: Deviations, job: int, component: int) -> JobEffect:
 
 
 def _finer(cause: Cause, estimate: Deviations, node: PackedNode) -> tuple[Finer, ...]:
-    """The other components that the cause explains, the largest share of its tolerance first."""
+    """The other components that the cause explains, first the largest share of its tolerance."""
     matrix, tolerances, half = estimate.matrix, estimate.tolerance, estimate.half_of_job[0]
     components = np.unique(np.concatenate([cause.members[cause.members != cause.head], cause.finer]))
     share = np.abs(estimate.difference[0, components]) / tolerances[components]
@@ -220,7 +219,7 @@ def _finer(cause: Cause, estimate: Deviations, node: PackedNode) -> tuple[Finer,
 
 
 def _identity(term: str, effect: float, better: str, scale: str) -> str:
-    """The kind of a finding, as waivers name it."""
+    """The ID of the kind of finding, as waivers use it."""
     of_term = terms().get(term)
     if scale == "share" and of_term is not None and of_term.finding:
         return f"{term}-{of_term.finding}"
@@ -252,9 +251,11 @@ def _remedy(term: str, where: Mapping[str, Key]) -> str:
 
 
 def merged(shown: Sequence[TableFinding]) -> list[TableFinding]:
-    """One finding for one cause: pairs of several homes and measurements that have a component in common are one, cells
-    in one place too. The largest share of its tolerance is the finding, the others are finer. Confirmed ones come
-    first."""
+    """One finding for each cause, confirmed ones first.
+
+    Pairs of several homes and measurements with a common component have one finding, and so have cells at one place.
+    The largest share of its tolerance is the finding, and the others are finer.
+    """
     out: list[TableFinding] = []
     for state in Certainty:
         of_state = [found for found in shown if found.finding.state is state]
@@ -280,7 +281,7 @@ def merged(shown: Sequence[TableFinding]) -> list[TableFinding]:
 
 
 def _same(shown: TableFinding, second: TableFinding) -> bool:
-    """Whether findings of pairs in different matrices are of the same component."""
+    """Whether findings of pairs in different matrices have the same component."""
     a, b = shown.matrix, second.matrix
     if a is b or not a.measured.of_pairs or a.terms is not b.terms:
         return False
@@ -290,7 +291,7 @@ def _same(shown: TableFinding, second: TableFinding) -> bool:
 
 
 def _by_place(shown: Sequence[TableFinding]) -> list[TableFinding]:
-    """One finding a place for what is worse there than at the peers, and one for what is better."""
+    """One finding for each place with worse values than the peers, and one with better values."""
     ranks = {name: term.rank for name, term in terms().items()}
     out: list[TableFinding] = []
     for found in sorted(
@@ -306,9 +307,11 @@ def _by_place(shown: Sequence[TableFinding]) -> list[TableFinding]:
 
 
 def _nested(shown: Sequence[TableFinding]) -> list[TableFinding]:
-    """One finding for a place and those that it is in: one slow memory channel shows in its NUMA node, less in the
-    socket and in the whole machine. Where several places inside a wider one show as much as that does, or it alone is
-    confirmed, it is the wider one."""
+    """Merge findings of a place with those of wider places around it.
+
+    For example, one slow memory channel affects its NUMA node, and less so the socket and the machine. The wider place
+    is the finding if several places inside show as large an effect, or if only the wider one is confirmed.
+    """
     certain = list(Certainty).index
     out = list(shown)
     for wide in sorted(shown, key=_width):
@@ -330,12 +333,12 @@ def _nested(shown: Sequence[TableFinding]) -> list[TableFinding]:
     return out
 
 
-#: A place inside a wider one explains what that shows up to this share more than its own effect.
+#: A place explains the effect in a wider one if that is at most this share larger than its own.
 _AGREE = 0.35
 
 
 def _explains(inner: TableFinding, wide: TableFinding) -> bool:
-    """Whether a finding of cells may be all that is found in a wider place."""
+    """Whether a finding of cells may explain all of the effect in a wider place."""
     a, b = inner.finding, wide.finding
     if a.component.term != b.component.term or a.worse != b.worse or _width(inner) >= _width(wide):
         return False
@@ -343,14 +346,14 @@ def _explains(inner: TableFinding, wide: TableFinding) -> bool:
 
 
 def _width(shown: TableFinding) -> tuple[int, int, int]:
-    """How many CPUs are at the place of a finding; of places with the same CPUs a memory node is in a socket, and what
-    is of all their cells comes before what is of some."""
+    """A sort key for the size of a finding's place: its number of CPUs, then the order of place labels, then the number
+    of labels. With equal CPUs, a memory node is narrower than a socket, and all cells come before some of them."""
     narrowest = next((rank for rank, component in enumerate(_PLACES) if component in shown.cause.where), len(_PLACES))
     return len(_cpus(shown)), narrowest, len(shown.cause.where)
 
 
 def _cpus(shown: TableFinding) -> npt.NDArray[np.int64]:
-    """The slots of the CPUs at the place of a finding of cells; of a way to a memory node those of that node."""
+    """The slots of the CPUs at the place of a finding of cells. For a memory path they are those of its memory node."""
     quantity, where = shown.matrix.measured, shown.cause.where
     layout = quantity.layout
     at_place, ends = np.ones(len(layout.slots), dtype=np.bool_), np.zeros(len(layout.slots), dtype=np.bool_)
@@ -363,13 +366,13 @@ def _cpus(shown: TableFinding) -> npt.NDArray[np.int64]:
     return np.flatnonzero(at_place & ends if ends.any() else at_place)
 
 
-#: What names a place of cells, the narrowest first.
+#: The labels of a place of cells, the narrowest first.
 _PLACES = ("core", "memory_node", "cpu_node", "cluster", "ccx", "ccd", "socket")
 
 
 def _in_one_place(finding: Finding, second: Finding) -> bool:
-    """Whether two findings of cells are of one place: the narrowest component that either names is the same, and they
-    contradict each other in no other. The ways of two NUMA nodes to one memory are two places."""
+    """Whether two findings of cells have the same place: they share the narrowest component of either, and no other
+    component differs. Memory paths from two NUMA nodes to one memory node are two places."""
     if finding.worse != second.worse:
         return False
     a, b = finding.component.where, second.component.where
@@ -382,15 +385,15 @@ def _in_one_place(finding: Finding, second: Finding) -> bool:
 
 
 def _with(first: TableFinding, second: TableFinding) -> TableFinding:
-    """A finding with another of the same cause under it."""
+    """Add another finding of the same cause to the finer ones of the first."""
     finding = second.finding
     finer = Finer(finding.measurement, finding.component, finding.effect, finding.interval, finding.tolerance)
     return replace(first, finding=replace(first.finding, finer=(*first.finding.finer, finer, *finding.finer)))
 
 
 def explained(shown: TableFinding, i: int, node: PackedNode, sensors: xr.Dataset, fields: Sequence[str]) -> Finding:
-    """A finding of a node (its number `i` in the fleet) with what its instruments say about it beside the `sensors`
-    of its group, and the `fields` of the fingerprint in which it differs from its peers."""
+    """Add evidence from instruments to a finding of node `i`. `sensors` are those of its group, and `fields` are the
+    fields of the fingerprint with a value unlike its peers'."""
     finding = shown.finding
     ratio = peer_sensors.clock(sensors, i, _slots(shown)) if finding.pairs else None
     seen = [*_instruments(node, peer_sensors.temperature(sensors, i), ratio, pairs=bool(finding.pairs))]
@@ -414,7 +417,7 @@ def _instruments(node: PackedNode, usual: float | None, ratio: float | None, *, 
 
 
 def _slots(shown: TableFinding) -> list[int]:
-    """The slots of the components that a finding names; all where it names none."""
+    """The slots of the components in a finding; all if it has none."""
     layout = shown.matrix.terms.layout
     for name, value in shown.cause.where.items():
         if name == "core" or name in LEVELS:
@@ -424,7 +427,8 @@ def _slots(shown: TableFinding) -> list[int]:
 
 
 def _by_clock(consistent: tuple[str, ...], ratio: float | None, effect: float) -> tuple[str, ...]:
-    """The core clock alone where its probe explains the effect, without it where it is the peers', else first."""
+    """The possible causes after the clock probe. The core clock is the only one if it explains the effect, excluded if
+    it matches the peers, else first."""
     others = tuple(key for key in consistent if key not in _CLOCK_CAUSES)
     if ratio is None or others == consistent:
         return consistent

@@ -1,4 +1,4 @@
-"""The verdict of a fleet, read off those of its nodes."""
+"""The verdict of a fleet, from the verdicts of its nodes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def verdict(reading: Reading, versions: Mapping[str, str]) -> Verdict:
 
 
 def letter(number: int) -> str:
-    """What a group is called."""
+    """The name of a group, by its number."""
     return chr(ord("A") + number) if number < 26 else f"Z{number}"
 
 
@@ -97,7 +97,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
 
 
 def _assumed_jobs(reading: Reading, metrics: Sequence[str]) -> dict[str, float]:
-    """By metric the standard deviation between jobs that was assumed, where no jobs show it."""
+    """By metric, the assumed standard deviation between jobs, if no jobs show it."""
     out: dict[str, float] = {}
     for series in reading.tables:
         metric, jobs = agreements.metric(series.matrix.measured), series.spreads.job
@@ -110,7 +110,7 @@ def _assumed_jobs(reading: Reading, metrics: Sequence[str]) -> dict[str, float]:
 def _outcome(
     reading: Reading, nodes: Mapping[str, NodeVerdict], spreads: Sequence[Spread], measured: int
 ) -> FleetOutcome:
-    """The outcome of a fleet, which never says more than those of its nodes: the worst that they ask for."""
+    """The outcome of a fleet: the worst that its nodes require, so it never claims more than they do."""
     if not measured:
         return FleetOutcome.NOT_MEASURED
     asked = [node.outcome.entry.fleet for node in nodes.values()]
@@ -128,8 +128,7 @@ def _outcome(
 
 
 def _worst(nodes: Mapping[str, NodeVerdict]) -> tuple[Agreement, ...]:
-    """Of the nodes that are the same, in each metric the agreement nearest to its tolerance, in the order of the
-    nodes'."""
+    """For each metric, the agreement nearest to its tolerance among nodes that are SAME, in the order of the nodes."""
     worst: dict[str, Agreement] = {}
     for node in nodes.values():
         for agreement in node.agreements if node.outcome is Outcome.SAME else ():
@@ -139,7 +138,7 @@ def _worst(nodes: Mapping[str, NodeVerdict]) -> tuple[Agreement, ...]:
 
 
 def _missing(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> tuple[str, ...]:
-    """Measurements that were planned, and that no measured node has."""
+    """Planned measurements that no measured node has."""
     population = reading.population
     measured_names = {name for i in range(len(nodes)) for name in population.measured(i)}
     measured_names |= {name for node in population.fleet.nodes for name in node.not_applicable}
@@ -147,7 +146,7 @@ def _missing(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> tuple[str, .
 
 
 def _groups(reading: Reading) -> list[Group]:
-    """The groups that are compared within themselves, where they are several."""
+    """The groups of the fleet if there are several. Nodes are compared only within a group."""
     population = reading.population
     if len(population.groups) < 2:
         return []
@@ -155,7 +154,7 @@ def _groups(reading: Reading) -> list[Group]:
 
 
 def _group(reading: Reading, group: PeerGroup, name: str) -> Group:
-    """A group of nodes as the verdict has it, with what goes with it."""
+    """A group of nodes for the verdict, with its difference from the first group and the fields associated with it."""
     population, cut = reading.population, group.cut
     nodes = group.nodes.tolist()
     fields = _fields(reading, nodes, range(len(population.fleet.nodes)))
@@ -181,7 +180,8 @@ def _group(reading: Reading, group: PeerGroup, name: str) -> Group:
 
 
 def _differences(population: Population, cut: Cut, nodes: Sequence[int]) -> dict[str, float]:
-    """By node of a group and of the first one its difference from the middle of the first in the part of the cut."""
+    """By node of a group and of the first one, its difference from the median of the first, in the component that
+    separates them."""
     both = [number for number in (*cut.first.tolist(), *nodes) if number in cut.matrix.place]
     means = of_each_node(cut.matrix, run_means(cut.matrix.values))
     values = means[[cut.matrix.place[number] for number in both], cut.term]
@@ -194,15 +194,15 @@ def _differences(population: Population, cut: Cut, nodes: Sequence[int]) -> dict
 
 
 def _later_h(population: Population, nodes: Sequence[int], others: Sequence[int]) -> float:
-    """By how many hours `nodes` were measured after `others`, between medians; 0 where some were measured at one
-    time."""
+    """The difference between the median times at which `nodes` and `others` were measured, in hours. It is 0 if the
+    times overlap."""
     own, first = ([population.hours(i) for i in of] for of in (nodes, others))
     apart = min(own) > max(first) or max(own) < min(first)
     return median(own) - median(first) if apart else 0.0
 
 
 def _fields(reading: Reading, inside: Sequence[int], among: Sequence[int]) -> dict[str, str]:
-    """Fields of the fingerprint in which the nodes `inside` have one value that no other node `among` has."""
+    """Fields of the fingerprint with one value on the nodes `inside` that no other node of `among` has."""
     nodes, rules = reading.population.fleet.nodes, reading.population.rules
     chosen = set(inside)
     settings = [configuration.normalized(nodes[i].fingerprint, rules) for i in inside]
@@ -221,7 +221,7 @@ def _fields(reading: Reading, inside: Sequence[int], among: Sequence[int]) -> di
 
 
 def _shared(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Shared]:
-    """Differences that several nodes of a group have, each once, by the node that shows most of it."""
+    """Differences that several nodes of a group share, each once, from the node with the largest effect."""
     number_of = {node.name: i for i, node in enumerate(reading.population.fleet.nodes)}
     most: dict[tuple[str, ...], tuple[tuple[str, ...], Finding]] = {}
     for name, node in nodes.items():
@@ -259,7 +259,7 @@ def _spreads(reading: Reading) -> tuple[Spread, ...]:
 
 
 def _limits(reading: Reading) -> tuple[Limit, ...]:
-    """The detection limits, of several homes and groups the largest."""
+    """The detection limits, with the largest of several homes and groups."""
     by_component_type: dict[tuple[str, str], Limit] = {}
     for limit in agreements.limits(reading.tables):
         key = (limit.measurement, limit.component_type)
@@ -269,7 +269,7 @@ def _limits(reading: Reading) -> tuple[Limit, ...]:
 
 
 def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
-    """What else is to be said: two-core CCXs, waivers and limits without effect, and what messages lack."""
+    """Notes on two-core CCXs, waivers and limits without effect, unknown nodes and metrics, and gaps in messages."""
     population = reading.population
     rules, day = population.rules, reading.day
     notes = []
@@ -293,8 +293,8 @@ def _notes(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> list[Note]:
 
 
 def _without_figure(reading: Reading) -> list[Note]:
-    """The limits of a contract that no node has the figure of, such as one whose row was mistyped: nobody knows whether
-    they are kept."""
+    """Notes on contract limits without a value on any node, for example because the row is misspelled. Such limits
+    cannot be checked."""
     notes = []
     for limit in reading.population.rules.limits:
         figures = limits.applied(reading.classes, reading.rows, share=limit.at_least_percent is not UNSET)
@@ -305,7 +305,7 @@ def _without_figure(reading: Reading) -> list[Note]:
 
 
 def _unknown_metrics(population: Population) -> list[Note]:
-    """Tolerances of metrics that a table has not."""
+    """Notes on tolerances of metrics that are not in the table."""
     quantities = [q for q in population.fleet.quantities if is_metric(q.measurement)]
     names = {name for q in quantities for name in (q.measurement, q.operation)}
     unknown = [name for name in population.rules.metrics if names and name not in names]
