@@ -126,7 +126,7 @@ OTHER = CellRules(10.0, 2.0, 0.67), "assumed; a kernel without a term of its own
 
 
 def cells() -> dict[str, CellRules]:
-    """The tolerances and priors of every term, as the kernels have them (kernels/*/measurements.yaml)."""
+    """The tolerances and priors of every term, from kernels/*/measurements.yaml."""
     of_terms = {
         name: CellRules(term.tolerance, term.run, _given(term.job), _given(term.tolerance_without_boost))
         for name, term in terms().items()
@@ -277,7 +277,7 @@ class Waiver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     until: Annotated[datetime.date, key("the last day of the waiver, such as 2026-12-31")]
 
 
-#: A day, or a moment of it, as people write them; without a zone it is UTC.
+#: A date with an optional time; UTC without a time zone.
 Moment = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})?)?$")]
 
 

@@ -45,7 +45,7 @@ def against(
     """
     before = [point for point in points if point.campaign != fleet.campaign] or list(
         points
-    )  # no campaign is its own past
+    )  # a campaign is not its own past
     simulated = {point.simulated for point in before} | {fleet.simulated}
     if len(simulated) > 1:
         raise NodeprintError("mixes simulated and measured campaigns", where=baseline, advice="name another baseline")

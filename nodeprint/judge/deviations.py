@@ -242,7 +242,7 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def shows(self) -> Bools:
-        """The jobs that are outside the tolerance, on the side that most of them are on (job, component)."""
+        """The jobs outside the tolerance, on the side with most of them (job, component)."""
         outside, difference = self.whole.outside[self.rows], self.each_job.difference
         with np.errstate(invalid="ignore"):
             above, below = outside & (difference > 0), outside & (difference < 0)
@@ -250,8 +250,8 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def confirmed(self) -> Bools:
-        """Whether two jobs are outside the tolerance on one side (component). All jobs together also suffice if two of
-        them are beyond the tolerance."""
+        """Whether two jobs are outside the tolerance on one side (component). If two jobs are merely beyond it, the
+        interval from all jobs decides."""
         difference = self.each_job.difference
         with np.errstate(invalid="ignore"):
             above, below = (difference > self.tolerance).sum(axis=0), (difference < -self.tolerance).sum(axis=0)
