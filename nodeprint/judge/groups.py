@@ -1,4 +1,4 @@
-"""Fleets that are split: no majority of nodes is alike, so that there is no center that a node could differ from."""
+"""Split fleets: no majority of nodes agrees, so there is no center that a node could differ from."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ GAP = 0.5
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """The `component` that separates a group from the `first` one (numbers of its nodes in the fleet), and by how much
-    and with which standard error, relative, its `term` of a `matrix` differs."""
+    """The `component` that separates a group from the `first` group of a split fleet.
+
+    `first` has the nodes of that group (numbers in the fleet). `effect` and `error` are the relative difference in
+    `term` of `matrix` and its standard error.
+    """
 
     first: Ints
     matrix: Matrix
@@ -47,9 +50,11 @@ class Cut(msgspec.Struct, frozen=True):
 
 
 class PeerGroup(msgspec.Struct, frozen=True):
-    """Nodes (numbers in the fleet) that are compared with each other; `cut` says what separates them from the first
-    group of a split fleet, None of that one and of a fleet that is not split. `whole` are all nodes of the split fleet
-    that the group is of, None where it is not split."""
+    """Nodes (numbers in the fleet) that are compared with each other.
+
+    `cut` is the difference from the first group of a split fleet; None for that group, and if the fleet is not split.
+    `whole` has all nodes of the split fleet that the group is part of; None if it is not split.
+    """
 
     nodes: Ints
     cut: Cut | None = None
@@ -57,11 +62,11 @@ class PeerGroup(msgspec.Struct, frozen=True):
 
 
 def split(configurations: Sequence[Ints], matrices: Sequence[Matrix], rules: Acceptance) -> list[PeerGroup]:
-    """The groups of nodes of one machine, of each configuration the largest first: one for each configuration, unless
-    no majority is alike.
+    """The groups of nodes of one machine by configuration, within each the largest first.
 
-    A configuration is split where its nodes are apart in a component without a center; the nodes of several are split
-    where the configurations differ and no majority has such as do not. `matrices` are those of all these nodes.
+    A configuration is one group unless its nodes form clusters in a component without a center. Several configurations
+    are split if those that match the first one do not hold a majority of the nodes. `matrices` are those of all these
+    nodes.
     """
     nodes = np.concatenate(configurations)
     if len(nodes) < FEWEST:
@@ -115,8 +120,8 @@ def _of_configuration(rows: Ints, candidates: Sequence[Spreads]) -> list[Ints]:
 
 
 def _parted(rows: Ints, candidates: Sequence[Spreads]) -> list[Ints]:
-    """Groups of `rows`: those that are farthest apart in any component without a center, and the groups of each of
-    these."""
+    """The clusters of `rows`, each split further if possible. A split uses the component without a center in which the
+    clusters differ most."""
     best: tuple[float, Sequence[Ints]] = 0.0, ()
     for candidate in candidates:
         open_components = ~_agree(candidate, rows)
@@ -128,9 +133,11 @@ def _parted(rows: Ints, candidates: Sequence[Spreads]) -> list[Ints]:
 
 
 def sharing(group: PeerGroup, series: Sequence[Deviations], rules: Acceptance) -> list[PeerGroup]:
-    """The two groups of a group of which more than a third share a difference from the others, so that it is not known
-    who is right: by the `series` of the group, in the component in which that is most tolerances; the group alone if no
-    component is such."""
+    """Split a group in two if more than a third of its nodes share a difference from the others.
+
+    The data cannot tell then which side is right. The split uses the component with the largest difference, in
+    tolerances, in the `series` of the group. Returns the group alone if there is no such component.
+    """
     nodes = group.nodes
     best: tuple[float, Ints, Deviations] | None = None
     for of_measurement in series if len(nodes) >= FEWEST and group.cut is None else ():
@@ -158,8 +165,8 @@ def sharing(group: PeerGroup, series: Sequence[Deviations], rules: Acceptance) -
 
 
 def _alike(series: Deviations, rows: Ints, component: int) -> Ints:
-    """The nodes of some `rows` that are within the tolerance of one of them, as many as there are; none if they are a
-    part of one continuous spread, without an empty space to all others."""
+    """The largest set of nodes in `rows` that are within tolerance of one of them. Empty if they are part of a
+    continuous spread, without a gap to all others."""
     values, tolerance = series.spreads.of_nodes[:, component], float(series.tolerance[component])
     near = np.abs(values[rows][:, None] - values[rows][None]) <= tolerance
     alike = rows[near[int(near.sum(axis=1).argmax())]]
@@ -174,8 +181,11 @@ def _alike(series: Deviations, rows: Ints, component: int) -> Ints:
 
 
 def gap(nodes: Ints, matrices: Sequence[Matrix], rules: Acceptance) -> PeerGroup | None:
-    """The smaller of two groups of `nodes` that are all within the tolerance of one component and yet surely more than
-    GAP of it apart, in the component where that is most; None where there is no such gap."""
+    """The smaller of two groups of `nodes` with a clear gap inside the tolerance.
+
+    All nodes are within the tolerance of one component, but the groups differ by more than GAP of it. The component
+    with the largest gap counts. None without a gap.
+    """
     best: tuple[float, PeerGroup | None] = 0.0, None
     for of_matrix in (_spreads(matrix, nodes, rules) for matrix in matrices if len(nodes) >= FEWEST):
         if of_matrix is None:
@@ -198,9 +208,12 @@ def _cut(
     share: float = 1.0,
     among: Ints | None = None,
 ) -> Cut | None:
-    """How the rows of a `group` differ from those of the `first` in the component in which they are surest and farthest
-    apart, by its tolerance; None where no component was measured on all. Parts (of these `among`, if it is given) are
-    apart by a `share` of their tolerance."""
+    """The difference between the rows of `group` and `first`, in the most certain component with the largest
+    difference.
+
+    Differences are in tolerances. None if no component was measured on all nodes. Components, limited to `among`, are
+    separated if they differ by more than `share` of the tolerance.
+    """
     cuts = [
         cut for of_matrix in candidates if (cut := _of_matrix(nodes, first, group, of_matrix, share, among)) is not None
     ]
@@ -210,7 +223,7 @@ def _cut(
 def _of_matrix(
     nodes: Ints, first: Ints, group: Ints, of_matrix: Spreads, share: float, among: Ints | None
 ) -> Cut | None:
-    """How two groups differ in a matrix: in the coarsest component that explains where they are farthest apart."""
+    """The difference between two groups in a matrix, in the coarsest component that explains the largest difference."""
     matrix, tolerance = of_matrix.matrix, of_matrix.tolerance
     if not len(tolerance):
         return None

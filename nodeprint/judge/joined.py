@@ -1,5 +1,7 @@
-"""Several campaigns as one: matrices whose rows are the jobs of all of them, so that a node is compared with its own
-past by the terms, spreads and causes that it is compared with other nodes by."""
+"""Several campaigns as one, to compare a node with its own past.
+
+The rows of the matrices are the jobs of all campaigns. Terms, spreads and causes are the same as between nodes.
+"""
 
 from __future__ import annotations
 
@@ -53,12 +55,12 @@ def join(
     *,
     distinct: bool = True,
 ) -> tuple[list[Matrix], frozenset[int]]:
-    """The jobs of some campaigns, which are in the order of time; with `nodes` (campaign) of these alone, and each once
-    if they are `distinct`. Jobs that were disturbed are in none.
+    """Join the jobs of campaigns, which are in order of time. `nodes` (campaign) limits them to these nodes; `distinct`
+    drops copies of jobs. Disturbed jobs are left out.
 
-    A matrix for each home of each measurement has the jobs of all campaigns. Places are those of the newest campaign,
-    levels relative to those of the oldest that has the place. Also the numbers of the campaigns of which some jobs are
-    in another one, too, and count once.
+    Returns a matrix for each home of each measurement, and the numbers of campaigns that only repeat jobs of others in
+    some measurement. Measurement points are those of the newest campaign. Levels are relative to those of the oldest
+    campaign that has the point.
     """
     newest: dict[tuple[object, ...], tuple[Measured, Terms]] = {}
     template: dict[tuple[object, ...], Reals] = {}
@@ -100,7 +102,7 @@ def _of_nodes(fleet: PackedFleet, names: Collection[str]) -> PackedFleet:
 
 
 def _kind(quantity: Measured) -> tuple[object, ...]:
-    """Equal for what can be compared over campaigns."""
+    """A key that is equal for quantities that can be compared across campaigns."""
     names = (getattr(quantity, key) for key in ("measurement", "operation", "quantity", "unit", "dims"))
     return (*names, quantity.layout.key)
 
@@ -121,8 +123,8 @@ def _of_campaign(
     level: Reals,
     template: Reals,
 ) -> list[Matrix]:
-    """A campaign's independent jobs in a measurement, at each home of the `newest`: a row each, of the mean `level` of
-    its runs at the places of that."""
+    """A campaign's independent jobs in a measurement, as one matrix for each home of `newest`. A row is the mean
+    `level` of a job's runs at the measurement points of `newest`."""
     nodes = population.fleet.nodes
     jobs = [
         (i, together)
@@ -177,9 +179,11 @@ def _at_places(first: Measured, later: Measured) -> Reals:
 def _distinct(
     jobs: Sequence[JobAt], order: Sequence[int], parts: Sequence[Sequence[Matrix]], fleets: Sequence[PackedFleet]
 ) -> list[int]:
-    """The rows of jobs, in their `order`, that are not in another campaign as well: of one node, begun in the same
-    second. Simulated campaigns may all begin at one time; of these the levels (`parts`: campaign, home) are the same,
-    too."""
+    """The rows of jobs, in their `order`, without copies: jobs of one node that began in the same second.
+
+    Simulated campaigns may all begin at one time; their copies must also have the same levels (`parts`: campaign,
+    home).
+    """
     levels = [np.concatenate([part.level for part in of_home]) for of_home in zip(*parts, strict=True)]
     former: dict[tuple[str, str], list[int]] = {}
     out = []
@@ -226,7 +230,7 @@ def _concatenated(parts: Sequence[Matrix], rows: Sequence[int], names: Sequence[
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """How far a node is from what it was (component), with the standard error and its degrees of freedom."""
+    """Difference of a node from its past (component), with its standard error and degrees of freedom."""
 
     effect: Floats
     error: Floats
@@ -234,8 +238,8 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def past(matrix: Matrix, rules: Acceptance) -> Spreads:
-    """How the jobs of a matrix vary over time. Each job is a node of its own in the spread between runs, so that their
-    ratio is of jobs, and the spread between jobs is the assumed one (`about`)."""
+    """How the jobs of a matrix vary over time. Each job counts as a node in the spread between runs, so that their
+    ratio is by job. The spread between jobs is the assumed one (see `about`)."""
     between_jobs, between_runs = priors(matrix, rules)
     raw, runs = run_means(matrix.values), np.isfinite(matrix.values).sum(axis=1, dtype=np.int16)
     # a campaign is at least a round of its own, also where two are of one day or no time is known
@@ -254,8 +258,8 @@ def past(matrix: Matrix, rules: Acceptance) -> Spreads:
 
 
 def _known(days: Rounds) -> Rounds:
-    """What all nodes moved by in each round (round, component); where too few nodes say so, as in the known round
-    before it, or in the first known one; 0 without any."""
+    """The shift of all nodes in each round (round, component). A round with too few nodes takes the shift of the last
+    known round before it, or of the first known one. 0 if none is known."""
     known = np.flatnonzero(days.error > 0)
     if not len(known):
         return msgspec.structs.replace(days, shift=np.zeros_like(days.shift))
@@ -269,12 +273,12 @@ def node_of(past: Spreads, position: int) -> str:
 
 
 def moved(past: Spreads, rows: Ints | slice = slice(None)) -> Floats:
-    """What all nodes moved by in the round of some jobs (row, component), 0 if fewer than three nodes say so."""
+    """The shift of all nodes in the rounds of some jobs (row, component); 0 with fewer than three nodes."""
     return np.asarray(past.rounds.shift[past.rounds.number[rows]])
 
 
 def means_with_rounds(past: Spreads, rows: Ints) -> Floats:
-    """The means of some jobs with what all nodes moved by (row, component)."""
+    """The means of some jobs, including the shift of all nodes (row, component)."""
     return past.means[rows] + moved(past, rows)
 
 
@@ -284,8 +288,8 @@ def of_runs(past: Spreads, rows: Ints | slice = slice(None)) -> Floats:
 
 
 def about(past: Spreads, levels: Floats, fitted: Floats | Ints) -> Spreads:
-    """The same with the spread between jobs about the `levels` that nodes had then (row, component), so many of
-    them in each part of a node (`fitted`, node x component), which take as many degrees of freedom."""
+    """`past` with the spread between jobs about the `levels` of nodes at the time (row, component). `fitted` (node,
+    component) is the number of these levels, which reduces the degrees of freedom."""
     count = np.bincount(past.matrix.owner)[:, None]
     spare = np.maximum(count - 1, 1) / np.maximum(count - fitted, 1)
     rest = (past.means - levels) * np.sqrt(spare)[past.matrix.owner]
@@ -294,15 +298,15 @@ def about(past: Spreads, levels: Floats, fitted: Floats | Ints) -> Spreads:
 
 
 def difference(past: Spreads, position: int, after: Ints, before: Ints, alike: float = 0.0) -> Difference:
-    """How a node is in some of its jobs, without what all nodes moved by, from how it was in others (rows)."""
+    """Difference of a node between two sets of its jobs (rows), without the shift of all nodes."""
     sides = [_mean(past, position, rows, alike) for rows in (after, before)]
     error, degrees = intervals.combined([variance for side in sides for variance in side[1]])
     return Difference(sides[0][0] - sides[1][0], error, degrees)
 
 
 def _mean(past: Spreads, position: int, rows: Ints, alike: float) -> tuple[Floats, list[tuple[Floats, Floats | float]]]:
-    """The mean of some jobs (component), and its variances with their degrees of freedom: runs, what is assumed
-    between jobs, what they show beyond it, and what all nodes moved by."""
+    """The mean of some jobs (component), and three variances with their degrees of freedom. They are the variance of
+    runs, the assumed one between jobs, and the observed one of jobs and rounds."""
     own, job = past.means[rows], past.job
     present = np.isfinite(own)
     count = np.maximum(present.sum(axis=0), 1)
@@ -315,8 +319,8 @@ def _mean(past: Spreads, position: int, rows: Ints, alike: float) -> tuple[Float
 
 
 def causes_of(past: Spreads, change: Difference, half: Floats, residual: Floats) -> list[Cause]:
-    """What changed: of components whose interval, `half` of which is given, is outside the tolerance with all of
-    it, the coarsest that explain the others. `residual` is what places changed by."""
+    """The causes of a change: the coarsest components that explain the others. A component counts if its interval, with
+    half width `half`, is entirely outside the tolerance. `residual` is the change of each measurement point."""
     found = intervals.outside(np.nan_to_num(change.effect), half, past.tolerance)
     if not found.any():
         return []
@@ -335,8 +339,8 @@ def causes_of(past: Spreads, change: Difference, half: Floats, residual: Floats)
 
 
 def together(past: Spreads, sides: Sequence[tuple[Ints, Ints]]) -> Difference | None:
-    """What all nodes moved by from some of their jobs to others (`sides`: by node the rows after and before); None
-    if it is not known."""
+    """The shift of all nodes between two sets of their jobs (`sides`: by node the rows after and before). None if
+    unknown."""
     if not past.rounds.error.any() or not sides:
         return None
     of_all = moved(past)
@@ -354,21 +358,21 @@ def together(past: Spreads, sides: Sequence[tuple[Ints, Ints]]) -> Difference | 
 
 
 def residual(past: Spreads, after: Ints, before: Ints) -> Floats:
-    """How each place is in some jobs from how it was in others (place), with what all nodes moved by."""
+    """The change of each measurement point (place) between two sets of jobs, including the shift of all nodes."""
     level, scale = past.matrix.level_of, past.matrix.terms
     return np.nan_to_num(scale.residual(level(after.tolist()), level(before.tolist()))).astype(np.float64)
 
 
 def not_averaged(count: int, alike: float) -> float:
-    """How many times the variance of a mean over so many jobs is that of independent ones, if each is correlated with
-    the next one (`alike`) and less with those after it (a first-order autoregressive process)."""
+    """Variance of a mean over `count` jobs as a multiple of that of independent jobs. The jobs follow a first-order
+    autoregressive process, in which `alike` is the correlation of a job with the next one."""
     lag = np.arange(1, count)
     return float(1 + 2 * np.sum((1 - lag / count) * alike**lag))
 
 
 def correlation(rest: Floats, owner: Ints) -> float:
-    """How alike a job and the next one of a node are, from what jobs differ from their node's level by (row,
-    component): pooled over nodes and components; 0 of fewer than a few jobs each."""
+    """The correlation of a job with the next one of its node, pooled over nodes and components. `rest` (row, component)
+    is the difference of jobs from their node's level. 0 if no node has enough jobs."""
     count = np.bincount(owner)
     usual = count[owner] >= _SEVERAL
     follows = (owner[1:] == owner[:-1]) & usual[1:]

@@ -26,7 +26,7 @@ from nodeprint.judge.verdict import Finding, Note, Verdict
 
 
 class Judged(msgspec.Struct, frozen=True, dict=True):
-    """A fleet judged: its verdict, and what it was read off."""
+    """A judged fleet: its verdict and the evidence for it."""
 
     reading: Reading
     verdict: Verdict
@@ -34,7 +34,7 @@ class Judged(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def population(self) -> Population:
-        """Who is compared with whom."""
+        """The peer groups of the fleet."""
         return self.reading.population
 
     @property
@@ -44,13 +44,13 @@ class Judged(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def findings(self) -> Mapping[int, Sequence[TableFinding]]:
-        """By node what is outside in the tables."""
+        """The findings of the tables, by node."""
         return self.reading.findings
 
     @property
     def labels(self) -> xr.Dataset:
-        """The coordinates of the table of all differences, with the nodes that are compared with none; its attributes
-        name the campaign and say if it is simulated."""
+        """The coordinates of the complete table, including nodes without peers. Attributes hold the campaign's name and
+        whether it is simulated."""
         fleet = self.population.fleet
         coordinates = labels((*self.tables, *self.alone), fleet.nodes, self.population.group_of)
         return coordinates.assign_attrs(campaign=fleet.campaign, simulated=int(fleet.simulated))
@@ -85,8 +85,8 @@ def judge(
     #    and the groups of nodes that are compared.
     fleet, former = epochs.current(fleet, rules)
     population = Population.of(fleet, rules, planned)
-    # 2. What goes with the time of measuring is no difference of nodes. A fleet without a majority has no center: each
-    #    group of it is compared within itself.
+    # 2. A trend with the time of measurement is not a difference between nodes. A fleet without a majority has no
+    #    center: each group is compared within itself.
     over_time = measuring_time.effects(population)
     population = population.split()
     # 3. One table: difference from the peers, its error, two intervals and the tolerance, of each job and of all
@@ -107,13 +107,13 @@ def judge(
         for i, row in outliers(table).items():
             found.setdefault(i, []).extend(of_row(row, population.fleet.nodes[i]))
     merged_of = {i: merged(of_node) for i, of_node in found.items()}
-    #    An exchange of components that explains an imported matrix is said in place of it.
+    #    If an exchange of components explains an imported matrix, it replaces the findings.
     imported = [i for i, of_node in merged_of.items() if of_node and population.fleet.nodes[i].imported]
     exchanged = {i: components_exchanged for i in imported if (components_exchanged := exchange(every, i)) is not None}
     merged_of |= {i: [] for i in exchanged}
     # 6. Messages between nodes are judged by the same intervals.
     between = messages.judge_all(fabrics, rules)
-    # 7. Outcomes are read off what is there.
+    # 7. The outcomes follow from this evidence.
     reading = Reading(population, every, merged_of, between, changed or {}, over_time, exchanged, former, tuple(notes))
     result = fleet_verdict.verdict(reading, {"nodeprint": __version__})
     return Judged(reading, result, alone.tables(population))

@@ -14,8 +14,8 @@ from nodeprint.judge.verdict import CellFigure, ClassFigure, Component, Finding,
 def outside(
     classes: Sequence[ClassFigure], rows: Sequence[CellFigure], rules: Acceptance, job: str
 ) -> Iterator[Finding]:
-    """A finding for each figure of a node that is outside a limit; `job` is the one that it is of. Of a class that is a
-    mixture each group has to keep its limit, as the median of all is that of no pair."""
+    """A finding for each value of a node that is outside a limit, in `job`. In a class that is a mixture, each group
+    has to keep the limit: no pair has the median of all."""
     for limit in rules.limits:
         of_limit = (limit.measurement, limit.figure)
         for figure in (figure for figure in classes if (figure.measurement, figure.name) == of_limit):

@@ -1,5 +1,4 @@
-"""Whether what was measured goes with the time of measuring: a trend or a step over the nodes of a fleet, by component
-type."""
+"""Effects of the time of measurement: trends or steps over the nodes of a fleet, by component type."""
 
 from __future__ import annotations
 
@@ -29,11 +28,11 @@ _LEAST_SHARE = 0.25
 
 
 def effects(population: Population) -> tuple[TimeEffect, ...]:
-    """What goes with the order of measuring in a population that is not yet split, the largest in tolerances first.
+    """Trends with the order of measurement in a population before its split, the largest in tolerances first.
 
-    One regression a component type (`stats.measuring_order`), with a chance of ALARM that any of all is named wrongly
-    (Holm 1979). Families that are contrasts inside a node have no common level and are left out. Of a measurement the
-    coarsest component type is named.
+    There is one regression for each component type (`stats.measuring_order`). The chance of any false effect is ALARM
+    (Holm 1979). Component types that are contrasts inside a node have no common level and are left out. A measurement
+    reports its coarsest component type.
     """
     if not any(any(reduced.started) for reduced in population.reduced):
         return ()

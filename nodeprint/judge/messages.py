@@ -1,9 +1,9 @@
-"""Messages between nodes: which nodes and links are slower than the others, and in which direction.
+"""Messages between nodes: slow nodes and links, and the direction in which they are slow.
 
-The log of a message's time is the sum of its class (within a switch, between switches), what the sending node adds,
-what the receiving node adds, and what this one link adds. The first three are medians, so that a slow link does not
-make its nodes slow, nor a slow node all its links. Each of these is a component like any other: a difference with an
-error, two intervals and a tolerance (docs/method/verdict.md).
+The log of a message's time is the sum of four terms: class, sending node, receiving node and link. The class is within
+a switch or between switches. The first three are medians, so that a slow link does not make its nodes slow, nor a slow
+node all its links. Each term is a component: a difference with an error, two intervals and a tolerance
+(docs/method/verdict.md).
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _OF_MEDIAN = np.pi / 2
 
 
 def terms(logs: Floats, places: Sequence[str]) -> xr.Dataset:
-    """Median polish of log times (run, from, to), by run; NaN where nothing was measured.
+    """Median polish of log times (run, from, to), by run; NaN if nothing was measured.
 
-    `level` (run, from, to) is that of each link's class, `sends` and `receives` (run, node) what a node adds when it
-    does, and `link` (run, from, to) what a link adds beyond that.
+    `level` (run, from, to) is the term of each link's class. `sends` and `receives` (run, node) are those of the nodes,
+    and `link` (run, from, to) is the remainder of each link.
     """
     place = np.array(places)
     near = place[:, None] == place[None, :]
@@ -243,8 +243,8 @@ def _judged(
 
 
 def _smallest_found(ways: xr.Dataset, fabric: Fabric, job: xr.Dataset, outside: Bools, tolerance: float) -> float:
-    """The log of the effect that is found in nine of ten components. What a component differs by without it, by nature
-    and by noise, adds to it or hides it; and few nodes take a share of it for what is usual."""
+    """The log of the effect that is found with 90% power. Natural differences and noise of a component add to the
+    effect or hide it. The medians of few nodes absorb a share of it."""
     healthy = job["difference"].values[np.isfinite(job["difference"].values) & ~outside]
     n = len(fabric.nodes)
     # a direction's nodes are centerd; links are what is left of two terms a node and the levels of two classes
@@ -257,8 +257,8 @@ def _smallest_found(ways: xr.Dataset, fabric: Fabric, job: xr.Dataset, outside: 
 
 
 def _absorbed(component_type: str, fabric: Fabric, job: xr.Dataset, effect: float) -> Floats:
-    """How much of an effect the medians of few nodes take for what is usual, tried in some components, one at a
-    time."""
+    """The part of an effect that the medians of few nodes absorb, in log time. The effect is injected into some
+    components, one at a time."""
     logs = np.log(fabric.values[job["run"].values])
     n, runs = len(fabric.nodes), len(logs)
     row, column = np.nonzero(~np.eye(n, dtype=np.bool_)) if component_type == LINK else (np.arange(n), np.full(n, -1))
@@ -299,8 +299,8 @@ def _independent_jobs(fabric: Fabric) -> list[Ints]:
 
 
 def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> xr.Dataset:
-    """What one independent job, of some `runs` (numbers), shows of each component and direction (column, component *
-    direction): the difference, its error with the degrees of freedom, and half of the simultaneous interval."""
+    """The differences of one independent job with `runs` (numbers), by column (component * direction). Each has an
+    error with its degrees of freedom, and half of the simultaneous interval."""
     own_values = values[runs]
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a link that was not measured stays NaN
         difference = np.nanmean(own_values, axis=0)
@@ -395,8 +395,8 @@ def _finding(
 def _state(
     jobs: Sequence[xr.Dataset], outside: Sequence[Bools], confirmed: Bools, tolerance: float, column: int
 ) -> Certainty | None:
-    """What the jobs show of a component in one direction, all alike: None if it is outside its tolerance in no job, nor
-    in all together (`confirmed`). States are those of a row of `deviations.Deviations`."""
+    """The certainty of a component in one direction, by all jobs alike. None if it is outside its tolerance in no job,
+    nor in all together (`confirmed`). The states are those of a row of `deviations.Deviations`."""
     count = sum(bool(flags[column]) for flags in outside)
     if count > 1 or confirmed[column]:
         return Certainty.CONFIRMED

@@ -25,8 +25,8 @@ def component(matrix: Matrix, number: int, node: PackedNode = NO_NODE) -> Compon
 
 
 def key(matrix: Matrix, term: Term) -> str:
-    """A component's place in canonical numbers, the same on every node: `core=37`, `ccd=3,memory_node=1`. A CPU is
-    named by its core, and by its thread where it is not the first one."""
+    """A component in canonical numbers, the same on every node: `core=37`, `ccd=3,memory_node=1`. A CPU has the number
+    of its core, and of its thread unless that is the first one."""
     layout, of_cpu = matrix.terms.layout, matrix.measured.model.labels
     out = []
     for label, value in term.where.items():
@@ -41,9 +41,12 @@ def key(matrix: Matrix, term: Term) -> str:
 
 
 def place(matrix: Matrix, where: Mapping[str, Key], node: PackedNode) -> dict[str, Key]:
-    """A place of a matrix in a node's numbers: cores, CPUs and NUMA nodes of the system, components machine-wide. Parts
-    are called by what they are (`numa` in place of a quadrant, `cluster`), classes by name, and `inside` says of
-    what."""
+    """A measurement point of a matrix in a node's numbers: cores, CPUs and NUMA nodes of the system, components
+    machine-wide.
+
+    Components have their actual type (`numa` for a quadrant, `cluster`), and classes their name. `inside` becomes the
+    finest level.
+    """
     if matrix.measured.of_pairs:
         return _of_pairs(where, matrix.terms.layout, node)
     if not where and matrix.measured.size == 1:  # the only place of named ones is not the whole node

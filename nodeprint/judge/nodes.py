@@ -168,9 +168,9 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             yield replace(finding, waived=rules.waived(node.name, finding.id, self.day))
 
     def _of_majority(self, i: int, shown: TableFinding) -> bool:
-        """Whether a majority is alike in what a node deviates in. No group of a split fleet is one, and in a small one
-        nobody knows which of them is right: the node has to be outside the tolerance of the center of all nodes as
-        well."""
+        """Whether a majority of nodes contradicts a node in a component. False in a small group of a split fleet: the
+        data cannot tell which node is right. In its other groups, the node must also be outside the tolerance of the
+        center of all nodes."""
         group = self.population.groups[self.population.group_of[i]]
         if group.whole is None or len(group.nodes) < FEWEST:
             return group.whole is None

@@ -1,4 +1,4 @@
-"""Runs of a job that disagree with its others: one bad run is named, and widens no interval of any other node."""
+"""Runs of a job that disagree with its others: one bad run widens no interval of any other node."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Floats = npt.NDArray[np.float64]
 
 
 def odd_runs(reduced: Measured, tolerance: float = 0.0) -> Mapping[int, float]:
-    """By row of a quantity whose run is off the others of its job by how much, a share (0.5 is half as much again).
+    """Relative difference of odd runs from the others of their job, by row of a quantity (0.5 is 50% more).
 
-    Of two runs that disagree it is the one that is farther from the median of all others of the fleet. What runs of the
-    fleet usually differ by makes none of them odd, and so does what moves the mean of its job by less than the
-    `tolerance`: one run of five that is 10 % off decides nothing, and the spread of its node's runs says it.
+    If two runs disagree, the odd one is farther from the median of all others of the fleet. A run is not odd if it
+    differs as much as runs of the fleet usually do. Nor is it odd if it moves the mean of its job by less than
+    `tolerance`. One run of five that is 10% off decides nothing; it shows in the spread of its node's runs.
     """
     jobs = [rows for of_node in reduced.rows.values() for rows in of_node.values() if len(rows) > 1]
     suspicious = [reduced.rows[node][job] for node, job in sorted(reduced.differing)]

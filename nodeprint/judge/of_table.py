@@ -1,4 +1,4 @@
-"""Values that other programs measured, judged: as a fleet in memory, or as a campaign's folder that all else reads."""
+"""Judge values of other programs, as a fleet in memory or as a campaign directory for all other commands."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from nodeprint.readers import table_fleet
 from nodeprint.readers.units import Better
 from nodeprint.readers.value_table import ValueTable
 
-#: The SHA-256 of the table or outputs that were judged, as sha256sum writes it in the campaign's folder: a protocol
-#: rests on them, and they may have changed since.
+#: The SHA-256 of the judged table or outputs, as sha256sum writes it in the campaign directory. An acceptance report is
+#: based on them, and they may have changed since.
 TABLES = "table.sha256"
 
 
@@ -30,8 +30,8 @@ def rules_of(
     tolerances: Sequence[str] = (),
     better: Sequence[str] = (),
 ) -> Acceptance:
-    """What is accepted of a table: an `acceptance` file (None: the defaults), and options of the call as
-    `acceptance.with_options` has them. Raises NodeprintError naming the key or option that cannot be used."""
+    """The rules for a table: an `acceptance` file (None: the defaults), and options as in `acceptance.with_options`.
+    Raises NodeprintError with the key or option that is invalid."""
     metrics = tuple(dict.fromkeys(figures.frame["metric"]))
     return accepted.with_options(accepted.load(acceptance), metrics, tolerances, better)
 
@@ -45,9 +45,9 @@ def judge(figures: ValueTable, name: str, rules: Acceptance) -> Judged:
 
 
 def as_campaign(figures: ValueTable, folder: Path, rules: Acceptance) -> None:
-    """Write a table as a campaign's folder, with what is accepted of it; `judge.campaign` and all that follows read it.
+    """Write a table and its rules as a campaign directory, for `judge.campaign` and all later steps.
 
-    Raises NodeprintError where the folder holds another campaign or table, or cannot be written.
+    Raises NodeprintError if the directory holds another campaign or table, or cannot be written.
     """
     if (folder / "nodes.tsv").exists() or (folder / "nodes").exists():
         raise NodeprintError("holds a campaign that was measured", where=folder, advice="name a new folder with --to")
@@ -61,7 +61,7 @@ def as_campaign(figures: ValueTable, folder: Path, rules: Acceptance) -> None:
 
 
 def _see_whether_free(folder: Path, figures: ValueTable) -> None:
-    """Raise NodeprintError where a folder holds what was judged of another table. The same file may have changed."""
+    """Raise NodeprintError if a directory holds values of another table. The same file may have changed."""
     if not (folder / packed.FOLDER).exists() or _is_of(folder, Path(figures.source)):
         return
     held = packed.read(folder).versions.get("table", "")
@@ -72,7 +72,7 @@ def _see_whether_free(folder: Path, figures: ValueTable) -> None:
 
 
 def _is_of(folder: Path, source: Path) -> bool:
-    """Whether what is in a folder was judged of this file, or of outputs in this folder."""
+    """Whether the values in a directory come from this file, or from outputs in this directory."""
     kept = folder / TABLES
     names = [line.partition("  ")[2] for line in kept.read_text().splitlines()] if kept.is_file() else []
     return bool(names) and all(files.real(folder / name).is_relative_to(files.real(source)) for name in names)

@@ -1,9 +1,9 @@
 """The outcomes of nodes and fleets: one table that statuses, files, pages and exit codes read.
 
-An outcome is one entry of `Outcome`: its word and all that follows from it. A new one needs that entry, a rule that
-gives it to a node (`nodeprint.judge.outcome_rules`), and its sentence under `reasons` in reports/texts.yaml, and
-nothing else (`tests/unit/judge/test_new_outcome.py` adds one). Nothing else in the program ranks, colors or counts an
-outcome, so that exit status, JUnit, acceptance report, drain lines, alert rules and pages cannot disagree.
+An outcome is one entry of `Outcome`: its word and all that follows from it. A new outcome needs that entry, a rule that
+gives it to a node (`nodeprint.judge.outcome_rules`), and its sentence under `reasons` in reports/texts.yaml.
+`tests/unit/judge/test_new_outcome.py` adds one. Nothing else in the program ranks, colors or counts an outcome. Exit
+status, JUnit, acceptance report, drain lines, alert rules and pages therefore cannot disagree.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Kind(StrEnum):
 
 
 class Drain(StrEnum):
-    """What drain.sh has of a node."""
+    """The entry of a node in drain.sh."""
 
     SUGGESTED = "suggested"
     LEFT_ALONE = "left alone"
@@ -68,7 +68,7 @@ class Drain(StrEnum):
 
 
 class Accepted(StrEnum):
-    """What the acceptance report says of a node, and of a system by all of its nodes."""
+    """Acceptance of a node, or of a system by all of its nodes, in the acceptance report."""
 
     ACCEPTED = "accepted"
     DEVIATION = "deviation"
@@ -107,7 +107,7 @@ class OutcomeEntry(msgspec.Struct, frozen=True):
 
     @property
     def accepted(self) -> Accepted:
-        """What the acceptance report says: accepted is what no kind of --fail-on counts."""
+        """Its acceptance in the report: accepted if no kind of --fail-on counts it."""
         return Accepted.DEVIATION if self.found else Accepted.OPEN if self.fails else Accepted.ACCEPTED
 
 
@@ -140,7 +140,7 @@ _ALONE, _PASS = OutcomeClass.NOT_COMPARED, OutcomeClass.PASS
 
 
 class FleetOutcome(_OutcomeTable):
-    """What a campaign's nodes amount to together, and the messages between them; the worst first."""
+    """Outcomes of a campaign, by its nodes and the messages between them; the worst first."""
 
     SPLIT = "SPLIT", OutcomeEntry(_WARN, Kind.FOUND, "◐", "warning")
     DEVIATIONS = "DEVIATIONS", OutcomeEntry(_FAIL, Kind.FOUND, "▲", "alarm")
@@ -154,9 +154,10 @@ class FleetOutcome(_OutcomeTable):
 
 
 class NodeEntry(OutcomeEntry, frozen=True, kw_only=True):
-    """All that follows from an outcome of a node. `fleet` is what a fleet is at least if one of its nodes has the
-    outcome (NO PEERS: INCONCLUSIVE if other nodes were compared), `drain` what drain.sh has of the node. `usable`: its
-    values may stand for those of its group.
+    """All that follows from an outcome of a node.
+
+    `fleet` is the least severe outcome of a fleet with such a node. NO PEERS becomes INCONCLUSIVE if other nodes were
+    compared. `drain` is the entry in drain.sh. `usable`: the node's values may represent its group.
     """
 
     fleet: FleetOutcome
@@ -165,7 +166,7 @@ class NodeEntry(OutcomeEntry, frozen=True, kw_only=True):
 
 
 class Outcome(_OutcomeTable):
-    """What a node's measurements amount to; a node has one. The worst first."""
+    """Outcomes of a node, the worst first. A node has exactly one."""
 
     entry: NodeEntry
 
@@ -224,7 +225,7 @@ class Outcome(_OutcomeTable):
     SAME = "SAME", NodeEntry(_PASS, Kind.NOTHING, "●", "good", fleet=FleetOutcome.UNIFORM)
 
 
-#: By how certain the worst finding of a node is its outcome; of a fabric it is what a fleet with such a node is.
+#: The outcome of a node by the certainty of its worst finding; a fabric has that of a fleet with such a node.
 OUTCOME_OF: dict[Certainty, Outcome] = {
     Certainty.CONFIRMED: Outcome.DEVIATES,
     Certainty.INTERMITTENT: Outcome.INTERMITTENT,
@@ -254,8 +255,8 @@ class ReasonDetail(StrEnum):
 
 
 def kinds(text: str) -> tuple[Kind, ...]:
-    """The values of `--fail-on` in a list separated by commas. Raises NodeprintError where one is not known, or there
-    is none: what was to be counted is then missing, as an unset variable of a script is."""
+    """The values of `--fail-on` in a list separated by commas. Raises NodeprintError if one is unknown, or the list is
+    empty, which is often an unset variable of a script."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     kinds = [kind.value for kind in Kind]
     if not names:

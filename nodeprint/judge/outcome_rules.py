@@ -1,9 +1,8 @@
-"""The rules that give a node its outcome, a function each, in the order in which they are asked.
+"""The rules that give a node its outcome, a function each, in the order in which they apply.
 
-A rule yields the reasons that it has for an outcome; the worst outcome is the node's. After a rule that `criteria` and
-has a reason, no further rule is asked: of a node that was not measured nothing else is known. To add an outcome, add
-its entry to `nodeprint.judge.outcome.Outcome`, a rule here, and its
-sentence to reports/texts.yaml.
+A rule yields its reasons for an outcome; the worst outcome is the node's. If a `final` rule has a reason, no further
+rule applies: nothing else is known of a node without measurements. To add an outcome, add its entry to
+`nodeprint.judge.outcome.Outcome`, a rule here, and its sentence to reports/texts.yaml.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ _OF_DISTURBANCE = {
 
 
 class NodeEvidence(msgspec.Struct, frozen=True):
-    """What rules are asked about: a node of the population by its number, its findings and agreements, the series that
-    it is in with its place there, the measurements that most of its peers have, and the exchange of components that
-    explains its imported matrix."""
+    """The evidence for the outcome of node `i` of a population. `series` are the tables of the node, each with its
+    position there. `usual` are the measurements that most of its peers have. `exchange` explains its imported
+    matrix."""
 
     population: Population
     i: int
@@ -50,12 +49,12 @@ class NodeEvidence(msgspec.Struct, frozen=True):
 
     @property
     def outside(self) -> set[str]:
-        """Metrics of which a component is known to be outside its tolerance, whether it counts or is accepted."""
+        """Metrics with a component that is known to be outside its tolerance, counted or accepted."""
         return {agreements.metric_of(f) for f in self.findings if f.counts or (f.accepted and f.is_outside)}
 
     @property
     def scattered(self) -> tuple[str, ...]:
-        """Metrics that decide, in some part of which no majority of the nodes is alike."""
+        """Deciding metrics with a component in which no majority of the nodes agrees."""
         criteria = self.population.rules.criteria
         of = ((agreements.metric(series.matrix.measured), series) for series, _ in self.series)
         return tuple(metric for metric, series in of if metric in criteria and series.scattered.any())
@@ -66,7 +65,7 @@ _RULES: list[tuple[Rule, bool]] = []
 
 
 def reasons(evidence: NodeEvidence) -> list[Reason]:
-    """Every reason for the outcome of a node, the decisive one first; without any it is the same as its peers."""
+    """Every reason for the outcome of a node, the decisive one first. A node without any matches its peers."""
     out: list[Reason] = []
     for asked, final in _RULES:
         own = list(asked(evidence))
@@ -100,7 +99,7 @@ def not_measured(of: NodeEvidence) -> Iterator[Reason]:
 
 @rule()
 def found(of: NodeEvidence) -> Iterator[Reason]:
-    """What was found, by how certain it is; wrong numbers and limits are outcomes of their own."""
+    """Findings, by certainty. Wrong results and limits have outcomes of their own."""
     for finding in of.findings:
         if not finding.counts:
             continue
@@ -122,7 +121,7 @@ def unusable(of: NodeEvidence) -> Iterator[Reason]:
 
 @rule(final=True)
 def single_machine(of: NodeEvidence) -> Iterator[Reason]:
-    """It is compared with nothing: the quality of its data stands beside its only outcome."""
+    """It is a single machine, so nothing is compared, and the quality of its data does not change its outcome."""
     if of.population.lone:
         yield _no_peers(of)
 
@@ -157,7 +156,7 @@ def without_peers(of: NodeEvidence) -> Iterator[Reason]:
 
 
 def _no_peers(of: NodeEvidence, detail: str = "") -> Reason:
-    """That nothing is like a node; what its newest job lacks stays to be measured, as its status says."""
+    """The reason of a node without peers: INCONCLUSIVE if its newest job lacks measurements, else NO PEERS."""
     if lacking := tuple(of.population.fleet.nodes[of.i].lacking):
         return Reason(Outcome.INCONCLUSIVE, ReasonDetail.ALONE_IN_COMPONENT, lacking, detail=detail)
     return Reason(Outcome.NO_PEERS, detail=detail)
@@ -179,7 +178,7 @@ def renumbered(of: NodeEvidence) -> Iterator[Reason]:
 
 @rule()
 def missing(of: NodeEvidence) -> Iterator[Reason]:
-    """Something that it should have been measured by is missing."""
+    """It lacks a measurement that it should have."""
     if names := _missing(of):
         yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.MISSING, names)
     if not of.deciding:
@@ -187,8 +186,8 @@ def missing(of: NodeEvidence) -> Iterator[Reason]:
 
 
 def _missing(of: NodeEvidence) -> tuple[str, ...]:
-    """Measurements that were planned and not made on a node, or not in every run of its newest job, or not of all
-    components that its peers have."""
+    """Measurements that a node lacks: planned, required, or usual for its peers. A measurement also counts if a run of
+    the newest job, or a component that its peers have, is missing."""
     population, node = of.population, of.population.fleet.nodes[of.i]
     measured = population.measured(of.i) | set(node.not_applicable)
     wanted = dict.fromkeys((*population.planned, *population.rules.required))
@@ -210,14 +209,14 @@ def rebooted(of: NodeEvidence) -> Iterator[Reason]:
 
 @rule()
 def single_run(of: NodeEvidence) -> Iterator[Reason]:
-    """With one run nobody knows how far its runs differ."""
+    """With one run, the spread of its runs is unknown."""
     if any(agreement.runs < 2 for agreement in of.deciding):
         yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.ONE_RUN)
 
 
 @rule()
 def unexamined(of: NodeEvidence) -> Iterator[Reason]:
-    """A component that decides is examined by no data."""
+    """No data examine a component of a deciding metric."""
     criteria = of.population.rules.criteria
     unseen = [
         component_type
@@ -247,6 +246,6 @@ def unresolved(of: NodeEvidence) -> Iterator[Reason]:
 
 @rule()
 def waived(of: NodeEvidence) -> Iterator[Reason]:
-    """A component outside its tolerance is accepted: SAME is not said of the node."""
+    """A component outside its tolerance is waived, so the node is not SAME."""
     if any(finding.accepted and finding.is_outside for finding in of.findings):
         yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.WAIVED)

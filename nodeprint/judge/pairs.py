@@ -1,8 +1,8 @@
 """The terms of pairs of CPUs, from coarse to fine, each a contrast.
 
-A contrast is the mean over a set of pairs minus the mean over matched pairs that the component has no share in (its
-complement), stratum by stratum, so that a shift of the parent cancels. Terms of component type `class` have no
-complement. A term without complement in any stratum cannot be separated from its parent and is left out.
+A contrast is the mean over a set of pairs minus the mean over matched pairs without the component (its complement). It
+is taken stratum by stratum, so that a shift of the parent cancels. Terms of component type `class` have no complement.
+A term without complement in any stratum cannot be separated from its parent and is left out.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _WITNESS = 0.5
 
 
 def _unwitnessed(terms: list[Term], contrast: npt.NDArray[np.float32], layout: Layout) -> tuple[str, ...]:
-    """Families with a part of which no term would show half of a defect in all its pairs."""
+    """Component types with a component for which no term would show half of a defect in all its pairs."""
     known = {term.covers.tobytes() for term in terms}
     blind: set[str] = set()
     for component_type, covers in _components(layout):
@@ -87,8 +87,7 @@ def _unwitnessed(terms: list[Term], contrast: npt.NDArray[np.float32], layout: L
 
 
 def _components(layout: Layout) -> Iterator[tuple[str, Bools]]:
-    """Every component that a machine is repaired by, as its component type and its pairs: CCDs to others, CCXs and
-    cores."""
+    """Every replaceable component as its component type and its pairs: CCDs to others, CCXs and cores."""
     far = layout.closeness == OTHER_SOCKET
     within = (layout.ends["ccx"][0] == layout.ends["ccx"][1]) & (layout.ends["core"][0] != layout.ends["core"][1])
     outside = (layout.ends["ccx"][0] != layout.ends["ccx"][1]) & ~far
@@ -103,7 +102,8 @@ def _components(layout: Layout) -> Iterator[tuple[str, Bools]]:
 
 
 def _distinct(terms: list[Term]) -> list[Term]:
-    """Of terms that cover the same pairs the first: a quadrant of one die is the die, between two such is a link."""
+    """The first of all terms that cover the same pairs. A quadrant of one die is the die; between two such is a
+    link."""
     seen: dict[bytes, Term] = {}
     for term in terms:
         seen.setdefault(term.covers.tobytes(), term)
@@ -116,7 +116,7 @@ def _known(component: tuple[Ints, Ints]) -> list[int]:
 
 
 def _term(component_type: str, where: Mapping[str, int], covers: Bools, scope: Bools, layout: Layout) -> Iterator[Term]:
-    """A term of what it `covers` against the rest of its `scope` in the same strata; none where there is no rest."""
+    """A term that compares `covers` with the rest of its `scope` in the same strata; none if there is no rest."""
     against = scope & ~covers & np.isin(layout.strata, np.unique(layout.strata[covers]))
     if against.any():
         yield Term(component_type, COMPONENT_TYPES[component_type].term, where, _numbers(covers), _numbers(against))
@@ -136,7 +136,7 @@ def _class_terms(layout: Layout) -> Iterator[Term]:
 
 
 def _component_terms(component_type: str, component: tuple[Ints, Ints], layout: Layout) -> Iterator[Term]:
-    """A component to all others, in its socket and across apart."""
+    """A component to all others, separately within its socket and across sockets."""
     a, b = component
     far = layout.closeness == OTHER_SOCKET
     for number in _known(component):
@@ -167,12 +167,13 @@ def _ccx_terms(layout: Layout) -> Iterator[Term]:
 
 
 def _core_terms(layout: Layout, *, inside: bool, hybrid: bool) -> Iterator[Term]:
-    """A core to its CCX (`inside`), to the rest of its socket, and across, each against the other cores of its CCX,
-    or of its CCD where its CCX has no other. The performance cores of a hybrid processor, which are in no cluster with
-    another and on no CCD, are compared with each other.
+    """A core to its CCX (`inside`), to the rest of its socket, and across sockets.
 
-    Where cores are fused off, which ones differs from chip to chip, so that a core inside its CCX is at no place that
-    another chip has; a slow one still shows in its pairs to the others.
+    It is compared with the other cores of its CCX, or of its CCD if its CCX has no other. Performance cores of a hybrid
+    processor, which share no cluster and are on no CCD, are compared with each other.
+
+    If cores are fused off, their positions differ from chip to chip. A core inside its CCX then has no counterpart on
+    other chips; a slow one still shows in its pairs to the others.
     """
     cores = _known(layout.ends["core"])
     ccx, ccd = (np.full(max(cores, default=0) + 1, -1, dtype=np.int64) for _ in range(2))

@@ -1,4 +1,4 @@
-"""What the instruments of a node's peers said: their clocks and temperatures, which explain a finding."""
+"""Sensor readings of a node's peers: clocks and temperatures, which explain a finding."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def clock(sensors: xr.Dataset, node: int, slots: Sequence[int]) -> float | None:
 
 
 def temperature(sensors: xr.Dataset, node: int) -> float | None:
-    """The temperature of all others: the middle one, of an even number the warmer of the two; None without any."""
+    """The median temperature of all other nodes, of an even number the warmer of the two in the middle; None without
+    any."""
     peers_c = sensors["temperature_c"].drop_sel(node=node).values
     sorted_c = np.sort(peers_c[np.isfinite(peers_c)])
     return float(sorted_c[len(sorted_c) // 2]) if len(sorted_c) else None

@@ -1,5 +1,5 @@
-"""Who is compared with whom: the measured nodes of a campaign by configuration, without invalid jobs, and in groups
-where the fleet is split."""
+"""Peer groups: the measured nodes of a campaign by configuration, without invalid jobs. A split fleet has several
+groups."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         )
 
     def split(self) -> Population:
-        """The same with the groups of machines and configurations in which no majority is alike."""
+        """The population with the split groups of machines and configurations without a majority."""
         parted: list[PeerGroup] = []
         for configurations in self._machines():
             nodes = np.concatenate(configurations)
@@ -88,14 +88,15 @@ class Population(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def gap(self) -> PeerGroup | None:
-        """Of all groups the nodes that are within every tolerance and yet apart from the others; None without any."""
+        """Nodes that are within every tolerance but clearly separated from the others of their group: those with the
+        largest gap of all groups. None without any."""
         gaps = (groups.gap(group.nodes, self.matrices(group.nodes), self.rules) for group in self.groups)
         share = [(abs(of.cut.effect) / of.cut.tolerance, of) for of in gaps if of is not None and of.cut is not None]
         return max(share, key=lambda entry: entry[0])[1] if share else None
 
     def from_majority(self, whole: Ints, matrix: Matrix) -> Mapping[int, Floats]:
-        """By node of a split fleet (all of whose nodes are the `whole`) by how much it differs from the center of all
-        in the components of a `matrix` (component), 0 where no majority is near it."""
+        """Difference of each node of a split fleet (`whole` has all its nodes) from the center of all. An array over
+        the components of `matrix`, 0 if no majority agrees in a component."""
         key = whole.tobytes(), matrix.name, matrix.home
         if key not in self._differences:
             same = (of for of in self.matrices(whole) if of.measured is matrix.measured and of.home == matrix.home)
@@ -123,8 +124,8 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         return out
 
     def matrices(self, nodes: Ints) -> list[Matrix]:
-        """A matrix of all jobs of `nodes` for each measurement and home that two or more of them have, made once: of a
-        large fleet it is most of the work."""
+        """A matrix of all jobs of `nodes` for each measurement and home that two or more of them have. Cached: it is
+        most of the work in a large fleet."""
         key = nodes.tobytes()
         if key not in self._made:
             self._made[key] = [matrix for matrix in self.each_matrix(nodes) if len(matrix.nodes) > 1]
@@ -154,7 +155,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def compared_jobs(self) -> int:
-        """How many independent jobs these nodes have, of the measurement of which each has most."""
+        """Number of independent jobs of the compared nodes, each by its measurement with the most jobs."""
         nodes = [i for group in self.groups for i in group.nodes.tolist()]
         return sum(max((len(of.independent_jobs.get(i, ())) for of in self.reduced), default=1) or 1 for i in nodes)
 
@@ -176,7 +177,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def split_nodes(self) -> frozenset[int]:
-        """The nodes of groups of which none is a majority."""
+        """The nodes of groups without a majority."""
         cuts = [group.cut for group in self.groups if group.cut is not None]
         away = [group.nodes for group in self.groups if group.cut is not None]
         return frozenset(int(i) for nodes in (*away, *(cut.first for cut in cuts)) for i in nodes)
@@ -190,7 +191,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         return {measurement.measurement for measurement in self.reduced if i in measurement.rows}
 
     def runs(self, i: int) -> int:
-        """The runs of the measurement of which a node has most in its newest job."""
+        """Number of runs in the newest job of a node, of the measurement with the most runs."""
         return max((len(measurement.newest_rows.get(i, ())) for measurement in self.reduced), default=0)
 
     def newest(self, i: int) -> str:
@@ -217,7 +218,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
 def _disturbed(
     node: PackedNode, i: int, reduced: Sequence[Measured], odd: Sequence[Mapping[int, float]], rules: Acceptance
 ) -> dict[int, Sequence[Disturbance]]:
-    """By job why it is invalid; all jobs are where they are of other CPUs."""
+    """The disturbances of invalid jobs, by job. All jobs are invalid if they are of different CPUs."""
     jobs = sorted({job for measurement in reduced for job in measurement.rows.get(i, ())})
     of_jobs = {job: quality.of_job(node, i, job, reduced, odd, rules) for job in jobs}
     moved = [disturbance for disturbance in disagreements.of_jobs(node, i, reduced, rules) if disturbance.invalid]
@@ -231,8 +232,8 @@ def _moved(
     rules: Acceptance,
     disturbed: Sequence[Mapping[int, Sequence[Disturbance]]],
 ) -> tuple[Mapping[int, Sequence[Disturbance]], ...]:
-    """`disturbed` with the virtual machines among which one was moved and whose pairs differ from each other as far:
-    where a host moves CPUs, a difference between two nodes is no more a fault than one between two runs."""
+    """`disturbed` plus the virtual machines of a configuration with a migrated one, if their pairs differ from each
+    other as much. A host that migrates CPUs causes differences between nodes as it does between runs."""
     out = list(disturbed)
     for of_it in alike:
         virtual = [i for i in of_it.tolist() if nodes[i].fingerprint.get("virtual")]

@@ -1,8 +1,8 @@
-"""What disturbed a measurement, by the kernels' own records, and what the instruments of a node saw beside it.
+"""Disturbances of a measurement by the kernels' own records, and readings of a node's sensors at the time.
 
-A run is invalid by what is in its records: pairs that are missing, that were disturbed, or that are other pairs in each
-run of a virtual machine. Counters of the whole machine (time stolen by a hypervisor) are reported and decide nothing,
-as the kernels repeat what they see disturbed.
+A run is invalid by its records: pairs are missing, were disturbed, or differ between the runs of a virtual machine.
+Counters of the whole machine (steal time) are reported and decide nothing, as the kernels repeat disturbed
+measurements.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def of_job(
     odd: Sequence[Mapping[int, float]],
     rules: Acceptance,
 ) -> list[Disturbance]:
-    """The measurements of a node's job that too few or disturbed pairs, an `odd` run (by measurement and row), or CPUs
-    of a virtual machine that its host moved make invalid, of those that decide."""
+    """The disturbances that invalidate deciding measurements of a node's job. They are missing or disturbed pairs, an
+    `odd` run (by measurement and row), and migrated CPUs of a virtual machine."""
     out = [seen for seen in disagreements.of_job(node, i, job, reduced, rules) if seen.invalid]
     out += [disturbance for measurement in reduced for disturbance in _of_measurement(i, job, measurement, rules)]
     for measurement, of_row in zip(reduced, odd, strict=True):
@@ -64,8 +64,8 @@ def _of_measurement(i: int, job: int, reduced: Measured, rules: Acceptance) -> I
 
 
 def beside(node: PackedNode, i: int, reduced: Sequence[Measured], rules: Acceptance) -> list[Disturbance]:
-    """What else is to be known of a node's newest job: runs that differ, other load, stolen time, throttling, memory
-    errors, heat, clocks that fell. None of it makes a run invalid."""
+    """Observations of a node's newest job that invalidate no run: differing runs, disturbed pairs, steal time and
+    background load. Also noisy CPUs, heat, corrected memory errors and reduced clocks."""
     runs = _newest(node)
     newest = max((job for measurement in reduced for job in measurement.rows.get(i, ())), default=0)
     differing = [
@@ -96,8 +96,8 @@ def beside(node: PackedNode, i: int, reduced: Sequence[Measured], rules: Accepta
 
 
 def lost(node: PackedNode, i: int, reduced: Sequence[Measured]) -> dict[str, float]:
-    """By measurement of a node's newest job the largest share, in any of its runs, of CPU time that other programs or a
-    hypervisor took, or of values that the kernel flagged as disturbed."""
+    """The largest disturbed share in any run of a node's newest job, by measurement. It is a share of CPU time
+    (background load or steal time), or of values that the kernel flagged."""
     out: dict[str, float] = {}
     for measurement in reduced:
         rows = measurement.newest_rows.get(i, [])
@@ -129,8 +129,8 @@ def _seen(kind: str, run: Mapping[str, Any], share: float = 0.0, value: float = 
 
 
 def loud(node: PackedNode, i: int, quantities: Sequence[Measured], rules: Acceptance) -> list[tuple[int, float]]:
-    """OS numbers of CPUs that lost more than the tolerance of their time in a run of the newest job, the loudest
-    first."""
+    """OS numbers of noisy CPUs, the noisiest first. They lost more than the tolerance of their time in a run of the
+    newest job."""
     out: dict[int, float] = {}
     numbers = node.numbers.get("cpu", ())
     for quantity in quantities:
@@ -150,8 +150,8 @@ WRONG_RESULT = "wrong-result"
 
 
 def events(node: PackedNode) -> dict[str, dict[str, int]]:
-    """Throttling, uncorrected memory errors and wrong results by kind and job (job1): faults of the node that its
-    counters saw, or that a comparison of what it calculated did."""
+    """Throttling, uncorrected memory errors and wrong results by kind and job (job1). They are faults of the node, from
+    its counters or from a check of its results."""
     out: dict[str, dict[str, int]] = {}
     for kind, counter in (("throttled", "throttled"), ("memory-errors", "uncorrected"), (WRONG_RESULT, "wrong")):
         for run in node.seen:
@@ -167,7 +167,7 @@ def wrong_cpus(node: PackedNode) -> list[int]:
 
 
 def _worst(runs: Sequence[Mapping[str, Any]], key: str) -> tuple[Mapping[str, Any], float]:
-    """The run with most of something, and how much that is; 0 where nothing is known of it."""
+    """The run with the largest value of `key`, and that value; 0 if unknown."""
     run = max(runs, key=lambda run: float(run.get(key) or 0.0), default={})
     return run, float(run.get(key) or 0.0)
 

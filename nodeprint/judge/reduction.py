@@ -34,8 +34,8 @@ _CLIP = 1.0
 
 
 class JobAt(msgspec.Struct, frozen=True, order=True):
-    """An independent job of a node: when it began (ISO 8601; empty if unknown), in which campaign (its number), and the
-    name of its job there."""
+    """An independent job of a node: its start (ISO 8601; empty if unknown), its campaign (number) and its name
+    there."""
 
     started: str
     campaign: int
@@ -44,14 +44,13 @@ class JobAt(msgspec.Struct, frozen=True, order=True):
 
 
 class Matrix(msgspec.Struct, frozen=True, dict=True):
-    """A measurement at one `home` (-1 if lines have none) over the nodes of one group: `values` (row, run, term), a row
-    for each independent job.
+    """A measurement at one `home` (-1 if lines have none) over the nodes of one group.
 
-    `nodes` are numbers in the fleet, `owner` (row) has the position in them of the node whose job a row is; the rows of
-    a node follow each other. `runs` are the names of each row's runs (job1/run1) and `began` the moments of the first
-    (seconds since 1970; NaN if unknown). `values` is NaN where a run is missing. `template` (place) is the peers'
-    level. `level` (row, place) is that of all runs, `rows` are those of each job: a copy of a thousand
-    nodes is a quarter of a gigabyte. Of several campaigns (`judge.joined`) `at` is the job that each row is, in the
+    `values` (row, run, term) has a row for each independent job; NaN if a run is missing. `nodes` are numbers in the
+    fleet. `owner` (row) is the position there of a row's node; the rows of a node follow each other. `runs` are the
+    names of each row's runs (job1/run1), `began` the start of the first (seconds since 1970; NaN if unknown).
+    `template` (place) is the peers' level. `level` (row, place) has all runs, and `rows` selects those of each job: a
+    copy for a thousand nodes takes 250 MB. With several campaigns (`judge.joined`), `at` is the job of each row, in
     order of time, and `nodes` are numbers in all names of nodes.
     """
 
@@ -147,14 +146,14 @@ def points(measured: Measured, home: int) -> slice:
 
 
 def terms_of(measured: Measured, rules: Acceptance) -> Terms:
-    """What is examined at each home."""
+    """The terms that are examined at each home."""
     if measured.of_pairs:
         return pairs.of(measured.pair_layout)
     return sets.of(measured, rules.cell(measured.model.term).tolerance)
 
 
 def _replicates(measured: Measured, nodes: Sequence[PackedNode]) -> Ints:
-    """By row the number of the independent job of its node that its job is of, -1 of former ones."""
+    """The number of each row's independent job within its node; -1 for former jobs."""
     out = np.full(len(measured.node), -1, dtype=np.int64)
     for node, jobs in measured.rows.items():
         begun = {job: [measured.started[row] for row in rows] for job, rows in jobs.items()}
@@ -165,12 +164,11 @@ def _replicates(measured: Measured, nodes: Sequence[PackedNode]) -> Ints:
 
 
 def independent(begun: Mapping[int, Sequence[str]], followed: Mapping[int, Followed]) -> list[list[int]]:
-    """Jobs in the order in which they began, those together that follow less than APART after the one before.
+    """Groups of jobs in order of their start; a job less than APART after the previous one joins its group.
 
-    The cause of a disturbance may persist for some minutes, so that a job that soon after the first is not independent
-    of it: its runs count as further runs of the same job. Clocks of nodes may be wrong: when jobs that were `followed`
-    by the login node ended and were submitted its clock decides, and when their runs `began` only of those that nobody
-    followed.
+    A disturbance may persist for some minutes. A job that soon after is not independent: its runs count as further runs
+    of the same job. Clocks of nodes may be wrong: for jobs that the login node `followed`, its times of submission and
+    end decide. For other jobs, the times at which their runs began (`begun`) decide.
     """
     components: list[list[int]] = []
     for job in sorted(begun, key=lambda job: (_beginning(job, begun, followed), job)):
@@ -200,7 +198,7 @@ def _apart(earlier: int, later: int, begun: Mapping[int, Sequence[str]], followe
 
 
 def moment(text: str) -> datetime | None:
-    """A time as records have it, in UTC where it names no zone; None of what is no time."""
+    """Parse a time of a record, in UTC if it names no zone. None if it is not a time."""
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
@@ -209,7 +207,7 @@ def moment(text: str) -> datetime | None:
 
 
 def _without_nonsense(block: Singles) -> Singles:
-    """Without what is no latency: only records are checked when they are read, packed values are not."""
+    """Replace invalid latencies with NaN: only records are checked when they are read, packed values are not."""
     low, high = np.fmin.reduce(block, axis=None, initial=np.inf), np.fmax.reduce(block, axis=None, initial=0)
     return block if low > 0 and high < np.inf else np.where((block > 0) & (block < np.inf), block, np.float32(np.nan))
 
@@ -225,8 +223,8 @@ def over_passes(block: Reals) -> Reals:
 
 
 def _over(statistic: str, values: Reals, axis: int) -> Reals:
-    """The mean, median, ... over an axis of what was measured, NaN where nothing was; numpy's functions that look for
-    gaps take several times as long."""
+    """A statistic (mean or median) of the measured values over an axis, NaN without any. NumPy's functions that skip
+    NaN are several times slower."""
     function = getattr(np, f"nan{statistic}" if np.isnan(np.sum(values)) else statistic)
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         return np.asarray(function(values, axis=axis), dtype=values.dtype)
@@ -285,8 +283,8 @@ def _over_nodes(values: Reals) -> Reals:
 
 
 def mean_of_groups(values: Reals, group: Ints) -> Reals:
-    """The mean of `values` (row, ...) over the rows of each group (group, ...), of what was measured; NaN where nothing
-    was. The rows of a group follow each other, and every number has some."""
+    """The mean of the measured `values` (row, ...) over the rows of each group (group, ...), NaN without any. The rows
+    of a group follow each other, and every number has some."""
     groups = int(group[-1]) + 1
     first, each = np.searchsorted(group, np.arange(groups)), len(values) // groups
     if np.array_equal(first, each * np.arange(groups)) and len(values) == each * groups:  # several times faster
@@ -310,7 +308,7 @@ def padded(values: Reals, rows: Sequence[Sequence[int]]) -> Reals:
 
 
 def mean_of_runs(level: Reals) -> Reals:
-    """Of (node, run, place) the mean over runs, NaN where none has the place."""
+    """The mean over runs of an array (node, run, place), NaN if no run has the place."""
     return level[:, 0] if level.shape[1] == 1 else _over("mean", level, 1)
 
 

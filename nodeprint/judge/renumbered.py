@@ -1,8 +1,8 @@
-"""Whether what differs on an imported node is explained by an exchange of two of its components.
+"""Whether an exchange of two components explains the differences of an imported node.
 
-Of a matrix of another tool it is known neither on which memory its lines were nor how its CPUs were counted. Where
-lines live on the other socket, or components were counted in another order, the whole matrix is that of a healthy
-machine with two components exchanged: then that is the one explanation, and nothing is said of the hardware.
+A matrix of another tool states neither the memory of its lines nor the order of its CPUs. If lines are on the other
+socket, or components have another order, the matrix matches a healthy machine with two components exchanged. The
+exchange is then the one explanation, and no finding concerns the hardware.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from nodeprint.judge.deviations import Deviations, run_means
 from nodeprint.judge.reduction import Matrix, term_values
 from nodeprint.stats import intervals
 
-#: Parts that are tried, the widest first; of finer ones there are too many for one to mean anything.
+#: Levels that are tried, the widest first. Finer ones have too many components for an exchange to be meaningful.
 _LEVELS = (SOCKET, QUADRANT, CCD)
 
 
 def exchange(every: Sequence[Deviations], i: int) -> tuple[str, str] | None:
-    """The two components, as `ccd 3`, by whose exchange no part of a node (its number in the fleet) is outside a
-    tolerance any more; None where there is none, or the node has no pairs."""
+    """The two components (such as `ccd 3`) whose exchange brings all components of a node within tolerance. `i` is its
+    number in the fleet. None if there is no such exchange, or the node has no pairs."""
     of_pairs = [series for series in every if i in series.matrix.place and series.matrix.measured.of_pairs]
     if not of_pairs:
         return None

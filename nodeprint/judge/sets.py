@@ -1,8 +1,9 @@
-"""The terms of places that are no pairs of CPUs: sets, each all places that have one value in all labels of a term.
+"""The terms of measurement points other than pairs of CPUs. A term is the set of points with the same value in all its
+labels.
 
-A measurement's model states its terms (measurements.yaml); docs/method/memory.md. A set is compared with the
-same set of the peers alone: a wider set and those inside it are sorted out when causes are (`judge.causes`), by the
-composites: what may be one cause in several sets.
+A measurement's model states its terms (measurements.yaml); see docs/method/memory.md. A set is compared only with the
+same set of the peers. `judge.causes` separates a wider set from those inside it by the composites: single causes that
+may affect several sets.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def _distance(cpu: int, memory: int, sockets: Ints) -> str | None:
 
 
 def of(quantity: Measured, floor: float = 0.0) -> Terms:
-    """All of it, then each term's sets from coarse to fine; of sets with the same places the first. `floor` is the
+    """All points, then each term's sets from coarse to fine; of sets with the same points the first. `floor` is the
     share of the time that matters."""
     known, share = labels(quantity), quantity.model.scale == "share"
     component_types = (WHOLE, *(" x ".join(term) for term in quantity.model.terms))
@@ -121,8 +122,8 @@ def of(quantity: Measured, floor: float = 0.0) -> Terms:
 
 
 def _composites(quantity: Measured, terms: Sequence[Term], known: Mapping[str, Sequence[Key | None]]) -> list[Cause]:
-    """What may be one cause in several sets, from coarse to fine: each set that has others inside it, and a socket or a
-    CCD where its places are no set."""
+    """Single causes that may affect several sets, from coarse to fine. They are the sets that contain others, and
+    sockets and CCDs that are not a set."""
     components = [(term.where, term.covers) for term in terms]
     sets = {covers.tobytes() for _, covers in components}
     for label in _COMPOSITES:

@@ -1,4 +1,4 @@
-"""What can be said of nodes that have one run: how far they are from each other, and who is apart or in two groups."""
+"""Results of nodes that have one run: their spread, outliers and clusters."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What the jobs of a node show of each component, all jobs alike: which nodes are outside, by which jobs or runs.
+"""Evidence of a node's jobs for each component, all jobs alike: nodes outside tolerance, and the jobs or runs that show
+it.
 
-It depends on the set of jobs and runs, never on their order or on which of them was asked for.
+It depends on the set of jobs and runs, not on their order or on which one was requested.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ FEW_NODES = 4
 
 
 def outliers(table: Deviations) -> dict[int, Deviations]:
-    """By node (its number in the fleet) its row, of nodes whose jobs show anything: the row's columns say what."""
+    """The rows of nodes whose jobs show a deviation, by number of the node in the fleet."""
     matrix, first = table.matrix, table.matrix.first_row[:-1]
     candidates = np.logical_or.reduceat(table.outside.any(axis=1) | table.restless, first)
     out = {}
@@ -48,8 +49,8 @@ def level(row: Deviations, components: Ints) -> Reals:
 
 
 def _showing(row: Deviations, components: Ints) -> tuple[Ints, Bools | None]:
-    """The jobs of a node (numbers) that show some components, all if none does; and if they do so by some runs alone,
-    these runs (job, run)."""
+    """The jobs of a node (numbers) that show some components; all if none does. If only single runs do, also these runs
+    (job, run)."""
     by_jobs = np.flatnonzero(row.shows[:, components].any(axis=1))
     if len(by_jobs):
         return by_jobs, None

@@ -1,4 +1,4 @@
-"""The deviations of a campaign as one labeled table: what every outcome is read off, for people and other programs."""
+"""The deviations of a campaign as one labeled table, the basis of every outcome, for people and other programs."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def labels(tables: Sequence[Deviations], nodes: Sequence[PackedNode], group_of: 
 
 
 def blocks(tables: Sequence[Deviations]) -> Iterator[Values]:
-    """The variables of the table from the first sample on, AT_ONCE nodes at a time: of ten thousand nodes the whole has
-    more than a gigabyte. What a sample does not have is NaN."""
+    """The variables of the table in order of samples, AT_ONCE nodes at a time: the whole table of ten thousand nodes
+    exceeds 1 GB. Missing values are NaN."""
     components, columns = _components(tables)
     samples = _samples(tables)
     every = list(dict.fromkeys(node for node, _ in samples))
@@ -146,7 +146,7 @@ def _components(tables: Sequence[Deviations]) -> tuple[list[dict[str, Any]], lis
 
 
 def _samples(tables: Sequence[Deviations]) -> list[Sample]:
-    """Each node in each of its jobs, in order, and pooled where something rests on several."""
+    """Each node in each of its jobs, in order, then pooled if it has several."""
     jobs: dict[int, dict[str, float]] = {}
     for of_measurement in tables:
         matrix = of_measurement.matrix

@@ -1,7 +1,7 @@
-"""What a quantity is tested for: terms, each a row of weights over its places.
+"""The terms of a quantity, each a row of weights over its measurement points.
 
-The value of a term is the weighted sum of the places' residuals. Of pairs of CPUs a term is a contrast (`judge.pairs`),
-of all other places a mean over those that have a label in common (`judge.sets`).
+The value of a term is the weighted sum of the points' residuals. For pairs of CPUs, a term is a contrast
+(`judge.pairs`). For other points, it is a mean over those with a label in common (`judge.sets`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _NONE: Ints = np.zeros(0, dtype=np.int64)
 
 
 class ComponentType(msgspec.Struct, frozen=True):
-    """A component type of terms of pairs: the `term` that its findings are called by and its tolerance in percent has
-    in acceptance.yaml, the key there of its tolerance in ns, and of cores the pairs that it counts (`scope`)."""
+    """A component type of terms of pairs. `term` is the name of its findings, and of its tolerance in percent in
+    acceptance.yaml. `tolerance_ns` is the key there of its tolerance in ns. `scope` is the set of pairs of a core."""
 
     term: str
     tolerance_ns: str = "least_ns"
@@ -80,13 +80,13 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 class Terms(msgspec.Struct, frozen=True, dict=True):
-    """The terms of a layout. `contrast` (term x place) gives every term's value from residuals.
+    """The terms of a layout. `contrast` (term, place) gives every term's value from residuals.
 
-    `component_types` are from coarse to fine, `component_type` is each term's number among them, `pool` (term) a number
-    for the terms that share a scale, `pools` its component type's name by number. `unwitnessed` are component types
-    whose kind of component is there and examined by no term: where there is one, no node is SAME. `scale` is that of
-    the model: values are compared with their template on it. A term of shares of the time (`share`) is the median of
-    its places, only more is a deviation, and `floor` is the share that matters.
+    `component_types` are from coarse to fine, and `component_type` (term) is each term's number among them. `pool`
+    (term) is a number for the terms that share a scale, and `pools` maps it to their component type. `unwitnessed` are
+    component types of the layout that no term examines: with any of these, no node is SAME. `scale` is the model's
+    scale, on which values are compared with their template. For shares of the time (`share`), a term is the median of
+    its points, and only an increase is a deviation. `floor` is the share that matters.
     """
 
     layout: Layout
@@ -149,7 +149,7 @@ class Terms(msgspec.Struct, frozen=True, dict=True):
         return self.medians(out, residual)
 
     def medians(self, values: Floats, residual: npt.NDArray[np.floating]) -> Floats:
-        """`values` with those of shares of the time: time taken from some CPUs is no shift of all."""
+        """`values`, but medians for shares of the time: OS noise on some CPUs is not a shift of all."""
         with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no place has stays NaN
             for number, term in enumerate(self.terms if self.share else ()):
                 values[..., number] = np.nanmedian(residual[..., term.covers], axis=-1)

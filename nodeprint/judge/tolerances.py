@@ -28,7 +28,8 @@ def of_matrix(matrix: Matrix, rules: Acceptance) -> Floats:
 
 
 def of_pairs(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float = 0.0) -> Floats:
-    """Relative tolerances of terms of pairs (component) at their `levels` in ns; a hop has steps of `tick_ns`."""
+    """Relative tolerances of terms of pairs (component) at their `levels` in ns. `tick_ns` is the resolution of the
+    latency."""
     percent = [rules.tolerance(term.name) for term in terms.terms]
     harvested = terms.layout.harvested
     least = [
@@ -46,7 +47,7 @@ def of_whole(quantity: Measured, rules: Acceptance) -> float:
 
 
 def of_cells(model: Model, rules: Acceptance) -> float:
-    """The tolerance of what is no pairs, on the scale of its model: of a rate, 10 % is a ratio of 1.1."""
+    """The tolerance of points other than pairs, on the scale of their model. For a rate, 10% is a ratio of 1.1."""
     accepted = rules.cell(model.term).tolerance
     return {"linear": accepted, "log": float(np.log1p(accepted)), "share": float(np.log(2))}[model.scale]
 
@@ -57,7 +58,7 @@ def _inside_ccx(component_type: str, where: Mapping[str, Key]) -> bool:
 
 
 def _least_ns(component_type: str, rules: Acceptance, tick_ns: float, *, harvested: bool) -> float:
-    """What a tolerance of a component type is at least, in ns: as acceptance.yaml says, of means inside a CCX of which
-    cores are fused off (`harvested`) what these differ by nature, and so many ticks of the clock that measured it."""
+    """The least tolerance of a component type, in ns: the larger of the value in acceptance.yaml and some ticks of the
+    clock. In a CCX with cores fused off (`harvested`), it is at least the natural difference of such CCXs."""
     least = max(rules.least_ns(component_type), rules.tolerances.clock_ticks * tick_ns)
     return max(least, rules.tolerances.harvested_ccx_ns) if harvested else least
