@@ -24,7 +24,7 @@ Floats = npt.NDArray[np.float64]
 FEWEST = 4
 #: The space between two groups is so many times the largest step inside either.
 _STEPS = 2.0
-#: Groups of nodes within their tolerance are reported where this share of the tolerance is surely between them.
+#: Groups of nodes within their tolerance are reported if they are surely separated by this share of it.
 GAP = 0.5
 
 
@@ -87,7 +87,7 @@ def split(configurations: Sequence[Ints], matrices: Sequence[Matrix], rules: Acc
 
 
 def _spreads(matrix: Matrix, nodes: Ints, rules: Acceptance) -> Spreads | None:
-    """None where a node has no value, or values are shares of the time, which differ for reasons outside of a node."""
+    """None if a node has no value, or values are shares of the time, which differ for reasons outside of a node."""
     if len(matrix.nodes) < len(nodes) or matrix.terms.share:
         return None
     of_it = spreads(matrix, rules)
@@ -95,13 +95,12 @@ def _spreads(matrix: Matrix, nodes: Ints, rules: Acceptance) -> Spreads | None:
 
 
 def has_references(matrix: Matrix, rules: Acceptance) -> bool:
-    """Whether a majority of the nodes of a matrix is alike in every component."""
+    """Whether a majority of the nodes of a matrix agrees in every component."""
     return bool(_agree(spreads(matrix, rules)).all())
 
 
 def from_majority(matrix: Matrix, rules: Acceptance) -> Floats:
-    """By how much nodes differ from the median of all (node, component), 0 in a component in which no majority is
-    alike."""
+    """Differences of nodes from the median of all (node, component), 0 in a component in which no majority agrees."""
     of_it = spreads(matrix, rules)
     return np.where(_agree(of_it), of_it.of_nodes - np.nanmedian(of_it.of_nodes, axis=0), 0.0)
 
@@ -112,7 +111,7 @@ def _agree(of_it: Spreads, rows: Ints | slice = slice(None)) -> npt.NDArray[np.b
 
 
 def _of_configuration(rows: Ints, candidates: Sequence[Spreads]) -> list[Ints]:
-    """The groups of `rows`, the largest first; all of them where a majority is alike."""
+    """The groups of `rows`, the largest first; all of them if a majority agrees."""
     groups = _parted(rows, candidates)
     if max(map(len, groups)) >= MAJORITY * len(rows):
         return [rows]

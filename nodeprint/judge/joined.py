@@ -42,7 +42,7 @@ Bools = npt.NDArray[np.bool_]
 
 #: A round is a day of a campaign; a day has fewer digits than this.
 _DAY_S, _MOST_DAYS = 86400.0, 1e6
-#: A pair of campaigns says nothing of how long what jobs differ by lasts; so many jobs of a node do.
+#: Jobs of a node that are needed to estimate how long a difference between jobs lasts.
 _SEVERAL = 4
 #: The correlation of a job with the next one is at most this.
 _MOST_ALIKE = 0.95
@@ -168,7 +168,7 @@ def _started(population: Population, i: int, jobs: Sequence[int]) -> str:
 
 
 def _at_places(first: Measured, later: Measured) -> Reals:
-    """The levels (row, place) of a campaign at the places of another, NaN where it has none."""
+    """The levels (row, place) of a campaign at the places of another, NaN if it has none."""
     if first.names == later.names and all(np.array_equal(first.places[dim], later.places[dim]) for dim in first.dims):
         return later.level
     at = {tuple(later.place(number).values()): number for number in range(later.size)}
@@ -242,11 +242,11 @@ def past(matrix: Matrix, rules: Acceptance) -> Spreads:
     ratio is by job. The spread between jobs is the assumed one (see `about`)."""
     between_jobs, between_runs = priors(matrix, rules)
     raw, runs = run_means(matrix.values), np.isfinite(matrix.values).sum(axis=1, dtype=np.int16)
-    # a campaign is at least a round of its own, also where two are of one day or no time is known
+    # a campaign is at least one round, even if two are of one day or no time is known
     day = np.floor(np.nan_to_num(matrix.began) / _DAY_S)
     campaign = np.array([job.campaign for job in matrix.at])
     label = (campaign * _MOST_DAYS + day) * _DAY_S
-    # of two nodes nobody knows which one moved, so that each is compared with its whole past
+    # with two nodes it is unknown which one moved, so each is compared with its whole past
     days = _known(rounds(raw, matrix.owner, label if len(matrix.nodes) >= FEWEST else np.zeros_like(label)))
     run = run_spread(matrix.values, matrix.terms.pool, between_runs)
     equal = np.ones((len(matrix.nodes), 1))
@@ -258,8 +258,8 @@ def past(matrix: Matrix, rules: Acceptance) -> Spreads:
 
 
 def _known(days: Rounds) -> Rounds:
-    """The shift of all nodes in each round (round, component). A round with too few nodes takes the shift of the last
-    known round before it, or of the first known one. 0 if none is known."""
+    """The shift of all nodes in each round (round, component), 0 if no round is known. A round with too few nodes takes
+    the shift of the last known round before it, or of the first known one."""
     known = np.flatnonzero(days.error > 0)
     if not len(known):
         return msgspec.structs.replace(days, shift=np.zeros_like(days.shift))

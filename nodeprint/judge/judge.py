@@ -75,10 +75,10 @@ def judge(
     changed: Mapping[str, Sequence[Finding]] | None = None,
     notes: Sequence[Note] = (),
 ) -> Judged:
-    """Judge a fleet by `rules` (the defaults where there are none).
+    """Judge a fleet by `rules` (None: the defaults).
 
     `planned` are the measurements that each node was to have, and `fabrics` those between nodes. `changed` are the
-    changes since a baseline, by name of a node. The verdict has the `notes`, too. Writes nothing.
+    changes since a baseline, by name of a node. The verdict includes the `notes`. Writes nothing.
     """
     rules = acceptance.of_metrics(rules or acceptance.load(), fleet)
     # 1. A run is the independent replicate: one value for each run and component, of the jobs of the node as it is now,

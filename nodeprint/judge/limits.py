@@ -38,8 +38,8 @@ def _outside(
     home: int = -1,
     peak: float = 0.0,
 ) -> Iterator[Finding]:
-    """The finding of a median that is outside a limit, with `half` of its interval; none if it keeps the limit. It is
-    that of a figure, or that of a group of a mixture, which is `called` by both."""
+    """The finding of a median that is outside a limit, with `half` of its interval; none if it keeps the limit.
+    `called` names the value, or the group of a mixture."""
     over = limit.at_most is not UNSET and median > limit.at_most
     allowed = limit.at_most if over else limit.least(peak)
     if not allowed or not (over or median < allowed):

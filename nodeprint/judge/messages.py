@@ -143,7 +143,7 @@ def _verdict(fabric: Fabric, findings: tuple[Finding, ...], limits: tuple[Limit,
 
 
 def _over_runs(values: Floats) -> Floats:
-    """The median of each link over runs; NaN where it was not measured."""
+    """The median of each link over runs; NaN if it was not measured."""
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         return np.asarray(np.nanmedian(values, axis=0)) if len(values) else values
 
@@ -153,7 +153,7 @@ def _rows(values: Floats) -> tuple[tuple[float, ...], ...]:
 
 
 def _by_size(fabric: Fabric) -> Iterator[SizeFigure]:
-    """Each message size over the links within a switch or rack and over those between them, where there are any."""
+    """Each message size over the links within a switch or rack and over those between them, if there are any."""
     place = np.array(fabric.places)
     near = place[:, None] == place[None, :]
     for size, values in fabric.by_size.items():
@@ -165,7 +165,7 @@ def _by_size(fabric: Fabric) -> Iterator[SizeFigure]:
 
 
 def _alone(fabric: Fabric) -> tuple[str, ...]:
-    """The nodes whose links no others can be compared with, as of the only one behind another switch."""
+    """The nodes whose links have no others for comparison, such as the only node behind another switch."""
     place = np.array(fabric.places)
     near = (place[:, None] == place[None, :]).sum(axis=1) - 1
     each = np.stack([near, len(place) - 1 - near])  # links of each node within a switch and between switches
@@ -247,7 +247,7 @@ def _smallest_found(ways: xr.Dataset, fabric: Fabric, job: xr.Dataset, outside: 
     effect or hide it. The medians of few nodes absorb a share of it."""
     healthy = job["difference"].values[np.isfinite(job["difference"].values) & ~outside]
     n = len(fabric.nodes)
-    # a direction's nodes are centerd; links are what is left of two terms a node and the levels of two classes
+    # a direction's nodes are centered; links are the remainder of two terms a node and the levels of two classes
     fitted = 2 if str(ways.attrs["component_type"]) == NODE else 2 * n
     variance = float(np.sum(healthy**2)) / max(len(healthy) - fitted, 1)
     needs = float(np.nanmedian(tolerance + job["half"].values))

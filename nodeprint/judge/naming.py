@@ -1,4 +1,4 @@
-"""Places of the judge in the numbers that a node's operating system has for them."""
+"""Measurement points of the judge in the numbers of a node's operating system."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from nodeprint.judge.terms import Term, scoped
 from nodeprint.judge.verdict import Component
 from nodeprint.settings.measurements import Model
 
-#: A node of which nothing is known, for places that are the same on all.
+#: A node without data, for places that are the same on all.
 NO_NODE = PackedNode("")
 
 
 def component(matrix: Matrix, number: int, node: PackedNode = NO_NODE) -> Component:
-    """A part of a matrix as one of a node."""
+    """A component of a matrix in a node's numbers."""
     term = matrix.terms.terms[number]
     return Component(term.name, term.component_type, place(matrix, scoped(term.component_type, term.where), node))
 
@@ -106,6 +106,6 @@ def cpu_pairs(matrix: Matrix, covers: Ints, node: PackedNode) -> dict[int, tuple
 
 
 def cells(matrix: Matrix, covers: Ints, node: PackedNode) -> tuple[dict[str, Key], ...]:
-    """The cells of places that are no pairs by the dimensions of their measurement, in the system's numbers."""
+    """The cells of points other than pairs by the dimensions of their measurement, in the system's numbers."""
     places = os_places(matrix.measured, node)
     return tuple(places[number] for number in covers.tolist())

@@ -94,7 +94,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         return self.population.group_of[i], shown.key, shown.finding.effect > 0
 
     def node(self, i: int, letter: str) -> NodeVerdict:
-        """The verdict of a node; `letter` is its group's where there are several."""
+        """The verdict of a node; `letter` is its group's if there are several."""
         node = self.population.fleet.nodes[i]
         findings = tuple(self._findings(i))
         node_agreements = self._agreements(i)
@@ -180,7 +180,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         return bool(effect - half[0, component] > series.tolerance[component])
 
     def _measurable(self, i: int, finding: Finding) -> Finding:
-        """A finding of a limit with the places whose median it limits."""
+        """A finding of a limit with the points of its median."""
         called = str(finding.component.where["figure"])
         places = figures.places(self.population.reduced, i, finding.measurement, called, finding.home)
         if places is None:
@@ -189,15 +189,15 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def sensors(self) -> list[xr.Dataset]:
-        """By group what the instruments of its nodes said."""
+        """The sensor readings of nodes, by group."""
         nodes = self.population.fleet.nodes
         return [
             peer_sensors.table({i: nodes[i].sensors for i in group.nodes.tolist()}) for group in self.population.groups
         ]
 
     def _events(self, i: int) -> Iterator[Finding]:
-        """Throttling, uncorrected memory errors and wrong results: nobody's noise, and no peers are needed to see them.
-        A number that is wrong in one bit is no matter of a second job."""
+        """Findings of throttling, uncorrected memory errors and wrong results, which need no peers. A wrong bit needs
+        no second job to confirm it."""
         for kind, by_job in quality.events(self.population.fleet.nodes[i]).items():
             count = float(max(by_job.values()))
             jobs = tuple(
@@ -227,7 +227,7 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
                 remedy=kind,
             )
 
-    # --- how alike ---
+    # --- agreements ---
 
     def _agreements(self, i: int) -> tuple[Agreement, ...]:
         node, rules = self.population.fleet.nodes[i], self.population.rules

@@ -102,7 +102,7 @@ class OutcomeEntry(msgspec.Struct, frozen=True):
 
     @property
     def found(self) -> bool:
-        """Whether something was found: the default of `make run`, and what alerts are for."""
+        """Whether the outcome is a finding: the default of `make run`, and the reason for alerts."""
         return self.kind is Kind.FOUND
 
     @property

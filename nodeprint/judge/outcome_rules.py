@@ -121,7 +121,7 @@ def unusable(of: NodeEvidence) -> Iterator[Reason]:
 
 @rule(final=True)
 def single_machine(of: NodeEvidence) -> Iterator[Reason]:
-    """It is a single machine, so nothing is compared, and the quality of its data does not change its outcome."""
+    """It is a single machine, so nothing is compared. The quality of its data is reported separately."""
     if of.population.lone:
         yield _no_peers(of)
 
@@ -230,7 +230,7 @@ def unexamined(of: NodeEvidence) -> Iterator[Reason]:
 
 @rule()
 def without_majority(of: NodeEvidence) -> Iterator[Reason]:
-    """No majority of the nodes is alike in some component."""
+    """No majority of the nodes agrees in some component."""
     if of.scattered:
         yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.NO_CENTER, of.scattered)
 

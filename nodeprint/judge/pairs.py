@@ -69,7 +69,7 @@ def build(layout: Layout) -> Terms:
     )
 
 
-#: A component is examined where some term shows at least this share of an effect that the component alone has on its
+#: A component is examined if some term shows at least this share of an effect that the component alone has on its
 #: pairs.
 _WITNESS = 0.5
 
@@ -87,7 +87,7 @@ def _unwitnessed(terms: list[Term], contrast: npt.NDArray[np.float32], layout: L
 
 
 def _components(layout: Layout) -> Iterator[tuple[str, Bools]]:
-    """Every replaceable component as its component type and its pairs: CCDs to others, CCXs and cores."""
+    """Every component that a defect may affect, as its component type and its pairs: CCDs to others, CCXs and cores."""
     far = layout.closeness == OTHER_SOCKET
     within = (layout.ends["ccx"][0] == layout.ends["ccx"][1]) & (layout.ends["core"][0] != layout.ends["core"][1])
     outside = (layout.ends["ccx"][0] != layout.ends["ccx"][1]) & ~far
@@ -111,7 +111,7 @@ def _distinct(terms: list[Term]) -> list[Term]:
 
 
 def _known(component: tuple[Ints, Ints]) -> list[int]:
-    """The numbers of the components of a level, none where it is unknown."""
+    """The numbers of the components of a level, none if it is unknown."""
     return [number for number in np.unique(np.concatenate(component)).tolist() if number >= 0]
 
 
@@ -215,7 +215,7 @@ def _contrast_row(term: Term, stratum: Ints) -> npt.NDArray[np.float32]:
 
 
 def _composites(terms: Sequence[Term], layout: Layout) -> Iterator[Cause]:
-    """Causes that show in several terms at once; of those in the same terms the first."""
+    """Causes that show in several terms at once; for the same terms, the first."""
     seen: set[frozenset[int]] = set()
     for name, where, members in _together(terms, layout):
         if len(members) > 1 and frozenset(members) not in seen:

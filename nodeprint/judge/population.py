@@ -195,13 +195,13 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         return max((len(measurement.newest_rows.get(i, ())) for measurement in self.reduced), default=0)
 
     def newest(self, i: int) -> str:
-        """When a node's newest run began; empty where that is unknown."""
+        """When a node's newest run began; empty if unknown."""
         return max(
             (q.started[row] for q in self.reduced for rows in q.rows.get(i, {}).values() for row in rows), default=""
         )
 
     def hours(self, i: int) -> float:
-        """When a node's newest job began, in hours since 1970; NaN where that is unknown."""
+        """When a node's newest job began, in hours since 1970; NaN if unknown."""
         moments = [
             reduction.moment(measurement.started[row])
             for measurement in self.reduced
@@ -211,7 +211,7 @@ class Population(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def began(self) -> str:
-        """When the newest run began; empty where that is unknown."""
+        """When the newest run began; empty if unknown."""
         return max((time for measurement in self.reduced for time in measurement.started), default="")
 
 

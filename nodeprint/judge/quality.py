@@ -111,7 +111,7 @@ def lost(node: PackedNode, i: int, reduced: Sequence[Measured]) -> dict[str, flo
 
 
 def _share_of_pairs(i: int, reduced: Sequence[Measured]) -> Iterator[Disturbance]:
-    """The worst share of disturbed pairs of each measurement of the newest job, where it is any."""
+    """The worst share of disturbed pairs of each measurement of the newest job, if there are any."""
     for measurement in reduced:
         rows = measurement.newest_rows.get(i, []) if measurement.of_pairs else []
         if not rows:

@@ -181,15 +181,15 @@ def independent(begun: Mapping[int, Sequence[str]], followed: Mapping[int, Follo
 
 
 def _beginning(job: int, begun: Mapping[int, Sequence[str]], followed: Mapping[int, Followed]) -> float:
-    """When a job was submitted, or began if nobody followed it, in seconds since 1970; 0 if that is unknown."""
+    """When a job was submitted, or began if nobody followed it, in seconds since 1970; 0 if unknown."""
     submitted = moment(followed[job].submitted) if job in followed else None
     known = [submitted] if submitted else [at for at in map(moment, begun[job]) if at is not None]
     return min((at.timestamp() for at in known), default=0.0)
 
 
 def _apart(earlier: int, later: int, begun: Mapping[int, Sequence[str]], followed: Mapping[int, Followed]) -> bool:
-    """Whether a job follows APART after an earlier one. Without any times it does; where the login node did not see
-    the earlier one's end, it does not."""
+    """Whether a job follows APART after an earlier one. True without any times; false if the login node did not see the
+    end of the earlier one."""
     if earlier in followed and later in followed:
         ended, submitted = moment(followed[earlier].ended), moment(followed[later].submitted)
         return ended is not None and submitted is not None and submitted - ended >= APART
@@ -213,7 +213,7 @@ def _without_nonsense(block: Singles) -> Singles:
 
 
 def over_passes(block: Reals) -> Reals:
-    """The median over axis 1 of (row, pass, ...), NaN where no pass measured a value."""
+    """The median over axis 1 of (row, pass, ...), NaN if no pass measured a value."""
     if block.shape[1] == 1:
         return block[:, 0]
     if block.shape[1] == 3 and not np.isnan(np.sum(block)):  # the default, several times faster than a sort
@@ -297,7 +297,7 @@ def mean_of_groups(values: Reals, group: Ints) -> Reals:
 
 
 def padded(values: Reals, rows: Sequence[Sequence[int]]) -> Reals:
-    """Rows of `values` as (node, run, ...), NaN where a node has fewer runs."""
+    """Rows of `values` as (node, run, ...), NaN for the missing runs of a node."""
     runs = max(map(len, rows))
     if all(len(mine) == runs for mine in rows):
         return values[np.concatenate(rows)].reshape(len(rows), runs, *values.shape[1:])
@@ -327,7 +327,7 @@ def term_values(level: Reals, template: Reals, terms: Terms) -> Floats:
 
 
 def _with_gaps(flat: Reals, terms: Terms) -> Floats:
-    """Contrasts of rows with gaps, as means over the places present; NaN where half of a term's are missing."""
+    """Contrasts of rows with gaps, as means over the places present; NaN if half of a term's are missing."""
     positive, negative = np.maximum(terms.contrast, 0), np.maximum(-terms.contrast, 0)
     there = np.isfinite(flat).astype(terms.contrast.dtype)
     filled = np.nan_to_num(flat)

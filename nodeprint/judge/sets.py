@@ -18,9 +18,9 @@ from nodeprint.judge.terms import Cause, Term, Terms
 
 #: The component type of the set of all places.
 WHOLE = "whole"
-#: Parts of a machine that may be one cause in all of their cells, where no term of the model is all of these.
+#: Components that may be one cause in all of their cells, even if no term of the model covers all of these.
 _COMPOSITES = ("socket", "ccd")
-#: By the scope of a cell the components that its cores are not all of: it has the CPU that is the first of them.
+#: By the scope of a cell, the components that are narrower: the cell's CPU is only the first of its scope.
 _WIDER = {
     "ccd": ("ccx",),
     "socket": ("ccx", "cluster", "ccd", "quadrant"),
@@ -31,7 +31,7 @@ _SEVERAL, _NO_CPUS = -1, -2
 
 
 def labels(quantity: Measured) -> dict[str, list[Key | None]]:
-    """By label its value at every place, None where it is unknown; CPUs are slots, NUMA nodes by their order."""
+    """The value of each label at every point, None if unknown; CPUs are slots, NUMA nodes by their order."""
     out: dict[str, list[Key | None]] = {
         dim: [quantity.named(dim, at) for at in column.tolist()] for dim, column in quantity.places.items()
     }

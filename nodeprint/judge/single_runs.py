@@ -16,7 +16,7 @@ from nodeprint.stats.robust import robust_sd
 
 
 def of_series(population: Population, series: Sequence[Deviations]) -> tuple[SingleRuns, ...]:
-    """By measurement that decides, all places of it together: the nodes of its group, none of which has two runs."""
+    """The result of each deciding measurement over all its points, for groups in which no node has two runs."""
     return tuple(
         of_group
         for of_measurement in series

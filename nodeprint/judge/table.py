@@ -15,7 +15,7 @@ from nodeprint.data.store.packed import PackedNode
 from nodeprint.judge import agreements, naming
 from nodeprint.judge.deviations import AT_ONCE, Deviations
 
-#: In place of the group of a node that is compared with none.
+#: The group number of a node without peers.
 ALONE = -1
 #: The dimensions of the table.
 DIMS = ("sample", "component")
@@ -104,7 +104,7 @@ def _enter_nodes(
     table: Deviations,
     columns: npt.NDArray[np.int64],
 ) -> None:
-    """Enter what a table has of some nodes into its `columns`."""
+    """Enter the values of some nodes in a table into its `columns`."""
     matrix = table.matrix
     positions = [matrix.place[node] for node in nodes if node in matrix.place]
     rows = [row for position in positions for row in matrix.jobs(position)]
@@ -159,7 +159,8 @@ def _samples(tables: Sequence[Deviations]) -> list[Sample]:
 
 
 def _started(tables: Sequence[Deviations], samples: Sequence[Sample]) -> list[str]:
-    """When the first run of each sample began (ISO 8601), of pooled jobs the first one's; empty where it is unknown."""
+    """When the first run of each sample began (ISO 8601); empty if unknown. Pooled jobs have the start of their first
+    run."""
     begun: dict[Sample, str] = {}
     quantities = {id(of.matrix.measured): of.matrix.measured for of in tables}.values()
     for quantity in quantities:

@@ -33,7 +33,7 @@ class ComponentType(msgspec.Struct, frozen=True):
     scope: str = ""
 
 
-#: Families of terms of pairs, from coarse to fine.
+#: Component types of terms of pairs, from coarse to fine.
 COMPONENT_TYPES: Mapping[str, ComponentType] = {
     "class": ComponentType("class"),
     "quadrant": ComponentType("quadrant"),
@@ -107,7 +107,7 @@ class Terms(msgspec.Struct, frozen=True, dict=True):
         return self.scale == "share"
 
     def residual(self, values: Reals, template: Reals) -> Reals:
-        """Values (..., place) on the model's scale, from the template; NaN where they have none."""
+        """Values (..., place) on the model's scale, from the template; NaN if they have none."""
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.scale == "linear":
                 out = values / template
@@ -139,7 +139,7 @@ class Terms(msgspec.Struct, frozen=True, dict=True):
         ]
 
     def indices(self, component_type: str) -> Ints:
-        """Numbers of the terms of a component type; none where it is no component type of these."""
+        """Numbers of the terms of a component type, empty for an unknown type."""
         number = self.component_types.index(component_type) if component_type in self.component_types else -1
         return np.flatnonzero(self.component_type == number).astype(np.int64)
 

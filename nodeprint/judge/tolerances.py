@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def of_matrix(matrix: Matrix, rules: Acceptance) -> Floats:
-    """The tolerance of each part of a measurement (component), on the scale of its model."""
+    """The tolerance of each component of a measurement, on the scale of its model."""
     quantity = matrix.measured
     if not quantity.of_pairs:
         return np.full(len(matrix.terms.terms), of_cells(quantity.model, rules))
@@ -42,7 +42,7 @@ def of_pairs(terms: Terms, levels: Floats, rules: Acceptance, tick_ns: float = 0
 
 
 def of_whole(quantity: Measured, rules: Acceptance) -> float:
-    """The relative tolerance of all places of a measurement together."""
+    """The relative tolerance of all points of a measurement together."""
     return rules.tolerance("class") if quantity.of_pairs else rules.cell(quantity.model.term).tolerance
 
 
