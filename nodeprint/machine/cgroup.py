@@ -1,7 +1,7 @@
 """Limits of this process by a machine's control groups (versions 1 and 2), from the files of a root.
 
-A limit of any group above counts as well, so the smallest is what holds
-(https://docs.kernel.org/admin-guide/cgroup-v2.html, .../cgroup-v1/memory.html, .../scheduler/sched-bwc.html).
+The limits of all parent groups apply too: the smallest is effective. Sources:
+https://docs.kernel.org/admin-guide/cgroup-v2.html, .../cgroup-v1/memory.html, .../scheduler/sched-bwc.html.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _folders_of_process(tree: Tree) -> list[str]:
 
 
 def _folders(groups: str) -> Iterator[str]:
-    """Where the groups of `proc/self/cgroup` and those above them may be mounted."""
+    """Possible mount points of the groups of `proc/self/cgroup` and their parents."""
     for line in groups.splitlines():
         _, _, rest = line.partition(":")
         controllers, colon, path = rest.partition(":")

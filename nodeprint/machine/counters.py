@@ -1,5 +1,7 @@
-"""What likwid's performance groups counted around two kernels when a node was surveyed (kernels/node/counters.sh): the
-clock of cores, and what the memory controllers moved while the bandwidth kernel read a volume that it recorded."""
+"""Counts of likwid's performance groups around two kernels during a survey (kernels/node/counters.sh).
+
+They are the core clocks, and the memory traffic while the bandwidth kernel reads a recorded volume.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,10 @@ _CLOCK, _MEMORY = "CLOCK", "MEM"
 
 
 class Counters(msgspec.Struct, frozen=True):
-    """What was counted, 0 where it was not, and by the group's name why (`not_readable`).
+    """Counted values (0 if not counted), and the reason for each missing group by name (`not_readable`).
 
-    Median clocks of the `cores` that the kernel timed, all busy at once, as counted and as timed by the kernel. Bytes
-    that the memory controllers moved in `seconds`, of which the kernel read `read_bytes` at least and wrote
+    `counted_hz` and `timed_hz` are median clocks of the `cores` that the kernel timed, all busy at once.
+    `counted_bytes` passed the memory controllers in `seconds`. The kernel read at least `read_bytes` of them and wrote
     `filled_bytes` once before.
     """
 
@@ -57,7 +59,7 @@ _LINE = msgspec.json.Decoder(_CountedLine)
 
 
 def read(tree: Tree) -> Counters | None:
-    """What a survey has; None of one that was taken before groups were counted."""
+    """The counts of a survey; None if the survey predates them."""
     files = frozenset(tree.names(FOLDER))
     if not files:
         return None
@@ -75,7 +77,7 @@ def read(tree: Tree) -> Counters | None:
 
 
 def metrics(text: str) -> dict[str, dict[int, float]]:
-    """The metrics of a group by CPU, from what `likwid-perfctr -O` printed; what is no number is left out."""
+    """The metrics of a group by CPU, from the output of `likwid-perfctr -O`, without non-numeric values."""
     found: dict[str, dict[int, float]] = {}
     cpus: list[int] | None = None
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""What an I/O die may look like: sites, each with CCDs and memory controllers, and the steps between them."""
+"""Possible layouts of an I/O die: sites, each with CCDs and memory controllers, and the steps between them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ KINDS: tuple[Kind, ...] = ("mesh", "ring", "crossbar")
 def moves(kind: Kind, sites: int) -> npt.NDArray[np.int64]:
     """Steps from site to site by their direction (direction, site, site).
 
-    A `mesh` has two columns (2 x 2, 2 x 3, ...; site i is in row i div 2) and two directions, across and along; a
-    `ring` and a `crossbar` have one, and on a crossbar every other site is one step away. Raises ValueError for a mesh
-    with an odd number of sites.
+    A `mesh` has two columns (2 x 2, 2 x 3, ...; site i is in row i div 2) and two directions, across and along. A
+    `ring` and a `crossbar` have one direction; on a crossbar every other site is one step away. Raises ValueError for a
+    mesh with an odd number of sites.
     """
     site = np.arange(sites)
     if kind == "mesh":

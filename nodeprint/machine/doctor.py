@@ -91,7 +91,7 @@ def missing(facts: Iterable[Fact]) -> list[str]:
 
 
 def lines(facts: Sequence[Fact], warnings: Iterable[Warning]) -> list[str]:
-    """A line per fact, by area; below what is missing, what is done without it and how to get it."""
+    """A line per fact, by area; a missing item is followed by the consequence and the remedy."""
     out = []
     for area in dict.fromkeys(fact.area for fact in facts):
         out.append(f"{area}:")

@@ -19,7 +19,7 @@ Value = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field's name (with its unit where it has one), whether it is hard, and what it says."""
+    """A field's name (with its unit, if any), whether it is hard, and its description."""
 
     name: str
     hard: bool
@@ -183,10 +183,10 @@ def normalized_cmdline(text: str, node_tokens: Sequence[str] = NODE_TOKENS) -> s
 def differences(
     nodes: Mapping[str, Mapping[str, Value]], hard: Collection[str] = HARD
 ) -> dict[str, list[FieldDifference]]:
-    """By node the fields in which it differs from the majority of `nodes` (meant to be alike), hard ones first, in the
-    order of FIELDS. A field that a node does not report is no difference.
+    """The fields in which each node differs from the majority of `nodes`, by node, hard ones first, then as in FIELDS.
 
-    Of equally frequent values the one that sorts first counts as the majority's.
+    The nodes are meant to be alike. An unreported field is not a difference. If several values are equally frequent,
+    the first in sort order is the majority's.
     """
     out: dict[str, list[FieldDifference]] = {node: [] for node in nodes}
     names = {name for values in nodes.values() for name in values}

@@ -1,8 +1,8 @@
-"""The memory modules of a node and the channels that they are on, by firmware (dmidecode) or the kernel (EDAC).
+"""The memory modules of a node and their channels, by firmware (dmidecode) or the kernel (EDAC).
 
-SMBIOS has no field for a channel: its name is in that of the slot or its bank, as `P0 CHANNEL A` (AMD), `NODE 0 CHANNEL
-1 DIMM 0` (Intel), `CPU1_DIMM_A1`, `P1-DIMMA1` and `DIMM_P0_A0` (boards). Where slots are merely counted (`A1` to
-`A16`, `PROC 1 DIMM 3`) the channel is unknown.
+SMBIOS has no field for a channel. The name of the slot or its bank contains it, such as `P0 CHANNEL A` (AMD), `NODE 0
+CHANNEL 1 DIMM 0` (Intel), or `CPU1_DIMM_A1`, `P1-DIMMA1` and `DIMM_P0_A0` (boards). The channel is unknown if slots are
+merely counted (`A1` to `A16`, `PROC 1 DIMM 3`).
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ _LINKED_CLASSES = ("0x01", "0x02", "0x03", "0x12")
 
 
 def read_fingerprint(tree: Tree, node_tokens: Sequence[str] = NODE_TOKENS) -> dict[str, Value]:
-    """The fingerprint of a root or a survey. What is absent or garbled there is unknown.
+    """The fingerprint of a root or a survey; absent or garbled values are unknown.
 
     `node_tokens` are keys of the command line that belong to one node.
     """

@@ -49,11 +49,10 @@ class Process(msgspec.Struct, frozen=True):
 
 
 class OtherLoad(msgspec.Struct, frozen=True):
-    """Load of other processes over `seconds`, the largest first; those below LEAST_SHARE are left out.
+    """Load of other processes over `seconds`, the largest first, without those below LEAST_SHARE.
 
-    `ended` is the share, in CPUs, of processes that ended meanwhile: a compiler or a test suite is many of them. `jobs`
-    are the numbers of Slurm jobs that were seen beside ours (node-run), `others` what all that was not ours took then,
-    in CPUs.
+    `ended` is the share, in CPUs, of processes that ended since, such as those of a compiler. `jobs` are the numbers of
+    Slurm jobs on the node besides ours (node-run), `others` the total load besides ours at that time, in CPUs.
     """
 
     seconds: float
@@ -171,8 +170,8 @@ def _tasks(process: Path) -> list[Path]:
 def _ended(before: pd.DataFrame, after: pd.DataFrame, ours: Collection[int]) -> int:
     """The ticks of processes that ended between two readings, without `ours`.
 
-    All that an ended process had goes to the parent that waited for it, which may end in its turn, so the sum over all
-    grows by what they took since. One whose parent does not wait is not counted, and the sum may fall.
+    A parent that waits for an ended process inherits its total, and may end in its turn. The sum over all processes
+    therefore grows by the ticks since. If a parent does not wait, its child is not counted, and the sum may fall.
     """
     before, after = (table[~table["is_thread"] & ~table["pid"].isin(ours)] for table in (before, after))
     grown = after["of_children"].sum() - before["of_children"].sum()

@@ -1,7 +1,7 @@
 """Theoretical peaks of a node: its memory by channels and clock, its cores by the width of their vectors.
 
-A module moves 8 bytes a transfer (JEDEC's data width of DDR4; DDR5's two halves together), so that a channel of
-DDR4-3200 has 25.6 GB/s. What no program can exceed is not what a program reaches.
+A module moves 8 bytes a transfer (JEDEC's data width of DDR4; DDR5's two halves together): a channel of DDR4-3200 has
+25.6 GB/s. Programs achieve less.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ _BYTES_A_TRANSFER = 8
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """The memory channels of a node that have modules, of `all_channels` that its processors have (0 unknown), and the
-    transfers in a second, in millions, of `rated_mts` that the modules are made for (0 unknown). `by_processor`: which
-    modules there are is unknown, and these are the most that its processors can have."""
+    """The memory channels of a node that have modules, of `all_channels` that its processors have (0 unknown).
+
+    `mts` is their speed in millions of transfers per second, `rated_mts` that of the modules (0 unknown). If
+    `by_processor`, the modules are unknown, and the values are the most that the processors support.
+    """
 
     channels: int
     mts: int

@@ -30,10 +30,9 @@ _LIMITING = re.compile(r"^(?:maxcpus|nr_cpus|mem|memmap|numa|possible_cpus|nosmp
 
 
 def check(tree: Tree, read_before: Mapping[str, Value] | None = None) -> list[Warning]:
-    """All that a root, or a survey, shows to be in the way of a measurement or good to know; `read_before` is its
-    fingerprint where it was read before.
+    """All obstacles to a measurement and other noteworthy facts of a root or a survey; unknown values give no warning.
 
-    What is unknown gives no warning.
+    `read_before` is the fingerprint, if already read.
     """
     fields = read_fingerprint(tree) if read_before is None else read_before
     return [
@@ -132,10 +131,8 @@ def _allowance(tree: Tree) -> Iterator[Warning]:
 
 
 def _free_bytes(meminfo: str) -> int | None:
-    """What a kernel counts as free on a NUMA node: also clean pages of files, which are given up when memory is short.
-
-    None where it is unknown.
-    """
+    """Free memory of a NUMA node with clean file pages, which the kernel gives up when memory is short; None if
+    unknown."""
     sizes_kb = dict(re.findall(r"(MemFree|Inactive\(file\)|SReclaimable):\s*(\d{1,15}) kB", meminfo))
     return sum(map(int, sizes_kb.values())) * 1024 if "MemFree" in sizes_kb else None
 
@@ -214,7 +211,7 @@ def _health(tree: Tree) -> Iterator[Warning]:
 
 
 def _tools(tree: Tree) -> Iterator[Warning]:
-    """Only a survey shows what was missing when it was taken."""
+    """Warn about tools that a survey lacked; only a survey shows them."""
     captured = tree.names("nodeprint")
     if "affinity" not in captured:
         return

@@ -34,7 +34,7 @@ def _any(content: bytes) -> Iterator[tarfile.TarInfo]:
 
 
 def _usual(content: bytes) -> list[tarfile.TarInfo] | None:
-    """Where all headers are as tar writes them of files, folders and links; None where any is not."""
+    """The members if all headers are as tar writes files, directories and links; otherwise None."""
     blocks = np.frombuffer(content, dtype=np.uint8, count=len(content) // _BLOCK * _BLOCK).reshape(-1, _BLOCK)
     sizes, kinds = _octal(blocks, 124, 11), blocks[:, 156].tobytes()
     heads, block, ahead = [], 0, (-(-sizes // _BLOCK)).tolist()
@@ -72,7 +72,7 @@ def _octal(blocks: Bytes, start: int, digits: int) -> Ints:
 
 
 def _sound(blocks: Bytes, sizes: Ints, heads: list[int], length: int) -> bool:
-    """Whether the checksums of headers hold, and what they announce is there."""
+    """Whether the checksums of headers are correct and their data present."""
     rows = blocks[heads]
     sums = rows.sum(axis=1, dtype=np.int64) - rows[:, 148:156].sum(axis=1, dtype=np.int64) + 8 * ord(" ")
     size = sizes[heads]

@@ -158,7 +158,7 @@ class _Archive(Tree):
             path = parent
 
     def add_folders(self, paths: Iterable[str]) -> None:
-        """Folders that hold nothing count as well: a CPU that is offline has one."""
+        """Add directories, including empty ones: a CPU that is offline has one."""
         for path in paths:
             self._add_parents(path)
             self._children.setdefault(path, set())

@@ -1,9 +1,9 @@
-"""AMD's chiplets: which CCD a CCX is on, and which quadrant or half of the I/O die a CCD hangs on.
+"""AMD's chiplets: the CCD of each CCX, and the quadrant or half of the I/O die of each CCD.
 
 No register reports the quadrant (nothing beyond the die is in CPUID leaf 0x80000026, AMD64 Architecture Programmer's
-Manual volume 3, E.4.24). It is known where NUMA nodes follow it (NPS4), or by the rule of the table of parts for
-packages with every CCD in place; elsewhere it stays unknown. In a virtual machine APIC ids are not the chip's, so there
-only NUMA nodes count; where it is unknown whether a machine is virtual, the rule is not used.
+Manual volume 3, E.4.24). It is known if NUMA nodes follow it (NPS4), or by the rule of the processor table if the
+package has every CCD in place. In a virtual machine only NUMA nodes count, because APIC ids are not the chip's. The
+rule does not apply if virtualization is undetermined.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def chiplets(
 ) -> None:
     """Add CCDs, quadrants, halves and positions to the `facts` of an AMD or Hygon machine with numbered sockets.
 
-    `numa` is the NUMA node of each CPU, `nps` the nodes per socket (None where they are no such partition), and
-    `order` sorts the CPUs of a socket as they are on the chip, None where that is unknown.
+    `numa` is the NUMA node of each CPU. `nps` is the number of nodes per socket, None if they do not partition it.
+    `order` sorts the CPUs of a socket as they are on the chip, None if unknown.
     """
     sockets = facts.parts.get("socket", {})
     if set(sockets) != set(facts.cpus):

@@ -1,4 +1,4 @@
-"""The topology of the live system or of what was captured of one: a root, a survey, lstopo's XML or CPUID dumps."""
+"""The topology of the live system or of captured files: a root, a survey, lstopo's XML or CPUID dumps."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """CPUID dumps, a file for each CPU, in the format of hwloc-gather-cpuid: `mask in[4] => out[4]`, hexadecimal.
 
-Leaves as in the AMD64 Architecture Programmer's Manual, volume 3, appendix E, and Intel's Software Developer's
-Manual, volume 2A, CPUID: 0xB and 0x1F (topology), 4 and 0x8000001D (caches), 0x8000001E (Zen 1's node),
-0x80000026 (core, CCX, CCD and socket from Zen 4 on).
+Leaves are 0xB and 0x1F (topology), 4 and 0x8000001D (caches), 0x8000001E (Zen 1's node), and 0x80000026 (core, CCX, CCD
+and socket from Zen 4 on). Sources: AMD64 Architecture Programmer's Manual, volume 3, appendix E; Intel's Software
+Developer's Manual, volume 2A, CPUID.
 """
 
 from __future__ import annotations
@@ -227,8 +227,8 @@ def _threads_of_socket(leaves: Leaves, machine: Machine) -> int | None:
 def _cache_widths(leaves: Leaves, shifts: Mapping[str, int], machine: Machine) -> dict[str, int]:
     """How many APIC ids share an L3 (the CCX) and an L2 (the cluster).
 
-    Before Zen the ids of AMD's cache groups follow each other without gaps; since then, and at Intel, each group
-    begins at a multiple of a power of two (Linux, arch/x86/kernel/cpu/cacheinfo.c).
+    Before Zen the ids of AMD's cache groups are consecutive, without gaps. From Zen on, and on Intel, each group begins
+    at a multiple of a power of two (Linux, arch/x86/kernel/cpu/cacheinfo.c).
     """
     gapless = machine.vendor == "AuthenticAMD" and (machine.family or 0) < 0x17
     out: dict[str, int] = {}

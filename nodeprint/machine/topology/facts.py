@@ -1,4 +1,4 @@
-"""What a reader found on a machine, before anything is concluded from it; and the helpers that readers share."""
+"""Facts that a reader finds on a machine, before any conclusion; and the helpers that readers share."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ _BITS |= {digit.upper(): bits for digit, bits in _BITS.items()}
 
 @dataclass
 class Facts:
-    """What was read. `parts[level][cpu]` is any number that CPUs of one part of that level share, machine-wide.
+    """The facts read. `parts[level][cpu]` is any number, machine-wide, that CPUs with the same component share.
 
-    Levels here are `socket`, `die`, `ccx`, `cluster` and `core`; of AMD's also `ccd`, `quadrant` and `half`, which are
-    found of these. `complete` is False where CPUs of the machine
-    are missing (offline, hidden), True where none is, None where the source does not say.
-    `shifts` are the APIC id shifts of CPUID leaf 0x80000026 by level (`core`, `ccx`, `ccd`).
-    `l3_ids`, `die_ids` and `core_ids` are the source's own numbers, which follow the APIC id inside a socket.
+    Levels are `socket`, `die`, `ccx`, `cluster` and `core`. AMD's also include `ccd`, `quadrant` and `half`, derived
+    from these. `complete` is False if CPUs of the machine are missing (offline, hidden), True if none is, None if
+    unknown. `shifts` are the APIC id shifts of CPUID leaf 0x80000026 by level (`core`, `ccx`, `ccd`). `l3_ids`,
+    `die_ids` and `core_ids` are the source's own numbers, which follow the APIC id inside a socket.
     """
 
     source: str

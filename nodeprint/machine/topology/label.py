@@ -1,4 +1,4 @@
-"""From what a reader found to labels: numbers that are machine-wide, unique, and in the order of the chip."""
+"""Turn a reader's facts into labels: numbers that are machine-wide, unique, and in the order of the chip."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def _note_unknown_part(facts: Facts) -> None:
 def _order(facts: Facts, cpus_follow_apic: bool) -> tuple[Order, bool]:
     """A key that sorts the CPUs of a socket as they are on the chip, and whether that order is known.
 
-    It is by APIC id, else by the source's numbers of L3, die and core: Linux derives them from the APIC id
-    (arch/x86/kernel/cpu/topology_common.c, cacheinfo.c), and hwloc passes them on. Where these do not distinguish the
-    cores of a socket, it is the order of CPU numbers, which is the chip's only if `cpus_follow_apic`.
+    The key is the APIC id, else the source's numbers of L3, die and core. Linux derives these from the APIC id
+    (arch/x86/kernel/cpu/topology_common.c, cacheinfo.c), and hwloc passes them on. If they do not distinguish the cores
+    of a socket, the key is the CPU number, whose order is the chip's only if `cpus_follow_apic`.
     """
     if facts.apicids:
         return lambda cpu: (facts.apicids[cpu], cpu), True
@@ -108,7 +108,7 @@ def _order(facts: Facts, cpus_follow_apic: bool) -> tuple[Order, bool]:
 
 
 def _drop_what_contradicts(facts: Facts) -> None:
-    """A core or L3 that lies in two sockets is no part of a machine: a garbled or made-up view."""
+    """Drop levels with a component in two sockets, which only a garbled or made-up view reports."""
     sockets = facts.parts.get("socket", {})
     for level in ("core", "ccx", "cluster", "die"):
         part_of = facts.parts.get(level, {})
@@ -119,8 +119,8 @@ def _drop_what_contradicts(facts: Facts) -> None:
 
 
 def _note_partial(facts: Facts) -> None:
-    """Name the CPUs for which a level is not reported that others have. In a virtual machine such an L3 or die is made
-    up, and is no CCX; on a real one it is known of the other CPUs."""
+    """Warn about CPUs that lack a level that others report. A virtual machine makes up such an L3 or die, so the level
+    is dropped; on a real machine the other CPUs keep it."""
     for level, name in (("socket", "socket"), ("ccx", "L3"), ("die", "die"), ("core", "core")):
         known = facts.parts.get(level, {})
         lacking = [cpu for cpu in facts.cpus if cpu not in known]
@@ -222,7 +222,7 @@ def _note_missing(facts: Facts) -> None:
 
 
 def _provenance(facts: Facts, cpus: tuple[Cpu, ...]) -> dict[str, Provenance]:
-    """Where each label comes from; `unknown` where no CPU has it."""
+    """The source of each label; `unknown` if no CPU has it."""
     provenance: dict[str, Provenance] = dict(facts.provenance)
     provenance.setdefault("thread", provenance.get("core", "unknown"))
     provenance.setdefault("rank", provenance.get("apicid", provenance.get("ccx", "unknown")))

@@ -1,7 +1,7 @@
-"""What a machine is made of: its CPUs with their place in every level, and its NUMA nodes.
+"""The components of a machine: its CPUs with their position in every level, and its NUMA nodes.
 
-Numbers of sockets, halves, quadrants, CCDs, CCXs, clusters and cores are machine-wide and unique (the second socket of
-a dual EPYC has quadrants 4 to 7): CPUs with an equal number share the part. None is unknown; nothing is guessed.
+Numbers of sockets, halves, quadrants, CCDs, CCXs, clusters and cores are machine-wide and unique. The second socket of
+a dual EPYC has quadrants 4 to 7. CPUs with equal numbers share the component. None is unknown; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class NumaNode:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The identity that the machine reports. `nps` is NUMA nodes per socket (0: one for the whole machine) where known.
+    """The identity that the machine reports. `nps` is NUMA nodes per socket (0: one for the whole machine) if known.
 
-    `core_positions` is True where every core of each CCX is active, so that ranks are places on the die, False where
-    some are fused off (places unknown), None where unknown; `ccd_positions` says so of the CCDs of a socket.
-    `order_known` is False where dies, CCXs and cores are numbered by OS CPU numbers, as nothing shows their order.
-    For Arm, vendor is the implementer, family the architecture and model the part number.
+    `core_positions` is True if every core of each CCX is active, so that ranks are positions on the die. It is False if
+    some are fused off (positions unknown), and None if unknown. `ccd_positions` is the same for the CCDs of a socket.
+    `order_known` is False if dies, CCXs and cores are numbered by OS CPU numbers, as nothing shows their order. For
+    Arm, vendor is the implementer, family the architecture and model the part number.
     """
 
     vendor: str | None = None
@@ -86,15 +86,17 @@ class Warning:
 
 
 def warning(name: str, case: str = "", /, *, of: str = "", **values: object) -> Warning:
-    """The warning `name` in the words of reports/texts.yaml (`warnings`), of one `case` where it has several; its id is
-    `core-partial` where `partial` is `of` the cores."""
+    """The warning `name` with its text from reports/texts.yaml (`warnings`), for one `case` if it has several.
+
+    `of` is put before the id, such as `core-partial`.
+    """
     keys = ("warnings", name, case) if case else ("warnings", name)
     return Warning(f"{of}-{name}" if of else name, say(*keys, "text", **values), say(*keys, "advice", **values))
 
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """A machine's CPUs by OS number, its NUMA nodes, where each level's label comes from, and what is odd about it."""
+    """A machine's CPUs by OS number, its NUMA nodes, the source of each level's label, and warnings."""
 
     machine: Machine
     cpus: tuple[Cpu, ...]

@@ -48,9 +48,9 @@ def from_part(name: str, sockets: int, smt: bool = True, *, nps: int = 1) -> Top
     """The topology of `sockets` processors called `name`, as Linux numbers their CPUs.
 
     Linux numbers the first threads of all cores socket by socket, and second threads after them all. `nps` is the NUMA
-    nodes per socket: 1, or 4 on parts with every CCD in place. Where the part's CPU order is not that of its APIC ids,
-    the table's order is taken.
-    Labels have the provenance `table`. Raises NodeprintError for an unknown part, or figures no machine has.
+    nodes per socket: 1, or 4 on parts with every CCD in place. If the part's CPU order is not that of its APIC ids, the
+    table's order applies. Labels have the provenance `table`. Raises NodeprintError for an unknown part, or impossible
+    values.
     """
     part = part_named(name)
     if not 1 <= sockets <= 8:

@@ -1,4 +1,4 @@
-"""The table of processors, `processors.toml`: what a whole die has, and what each part by name has of it."""
+"""The processor table, `processors.toml`: the components of a whole die, and of each part by name."""
 
 from __future__ import annotations
 

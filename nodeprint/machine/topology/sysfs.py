@@ -1,7 +1,7 @@
 """Linux's own view: `/sys/devices/system/cpu`, `/sys/devices/system/node` and `/proc/cpuinfo`, below any root.
 
-What each file says, and where it misleads, is in the kernel's Documentation/ABI/stable/sysfs-devices-system-cpu
-and Documentation/admin-guide/cputopology.rst. A file that is absent leaves its label unknown.
+The kernel's Documentation/ABI/stable/sysfs-devices-system-cpu and Documentation/admin-guide/cputopology.rst describe
+each file and its pitfalls. If a file is absent, its label is unknown.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _numbered(tree: Tree, folder: str, prefix: str) -> list[int]:
 
 
 def _online(tree: Tree) -> tuple[int, ...]:
-    """The CPUs that run: the kernel's list, else the folders of CPUs that have a topology or say so."""
+    """The online CPUs: the kernel's list, else the CPUs that have a topology and are not marked offline."""
     listed = _list(tree, f"{CPU}/online")
     if listed:
         return listed
@@ -114,7 +114,7 @@ def _numa(tree: Tree) -> list[NumaNode]:
 
 
 def _read_topology(tree: Tree, facts: Facts) -> None:
-    """Sockets, dies, clusters and cores from each CPU's `topology` folder."""
+    """Sockets, dies, clusters and cores from each CPU's `topology` directory."""
     online = frozenset(facts.cpus)
     numbers: dict[tuple[int | None, ...], int] = {}
     parts: dict[str, dict[int, int]] = {level: {} for level in _SETS}
