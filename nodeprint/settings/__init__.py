@@ -1,1 +1,1 @@
-"""What a campaign is configured with: files, keys and their defaults; and where nodeprint's own files are."""
+"""The configuration of a campaign: files, keys and their defaults; and the paths of nodeprint's own files."""

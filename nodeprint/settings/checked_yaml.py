@@ -1,8 +1,8 @@
-"""YAML files of plain values, read as a type: what is wrong is one sentence with file, key or line.
+"""YAML files of plain values, read as a type; an error is one sentence with file, key or line.
 
-PyYAML reads them, jsonschema checks them by the schema that is made of the type (docs/hooks.py). Changed of PyYAML's
-loader is what it has no option for: plain values are those of YAML 1.2, and a key that is there twice or a number that
-is not finite is an error. config.yaml is read where Snakemake alone is installed, too: its type is a dataclass.
+PyYAML reads them; jsonschema checks them by the schema of the type (docs/hooks.py). The loader adds rules for which
+PyYAML has no option: plain values follow YAML 1.2, and duplicate keys and non-finite numbers are errors. The type of
+config.yaml is a dataclass, because environments with Snakemake alone read it too.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def read(path: Path) -> dict[str, Any]:
 def read_own(path: Path, advice: str) -> Any:
     """The YAML of a file of the project's own. Raises NodeprintError naming file and line.
 
-    By libyaml where it is there, in a twentieth of the time; it ends in a crash where files are nested without end, so
-    that what a site writes is read by `read`.
+    libyaml, if present, reads it in a twentieth of the time. It crashes on endless nesting, so `read` reads the files
+    that a site writes.
     """
     try:
         return yaml.load(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
@@ -207,7 +207,7 @@ _READ_AS = {"integer": (int,), "number": (int, float), "boolean": (bool,)}
 
 
 def _unquoted_type(text: str) -> type:
-    """What a text would be without its quotes."""
+    """The type of a text without its quotes."""
     try:
         return type(yaml.load(text, Loader=_Loader))
     except yaml.YAMLError:
@@ -215,7 +215,7 @@ def _unquoted_type(text: str) -> type:
 
 
 def _explained(error: jsonschema.ValidationError) -> tuple[str, str, str]:
-    """The key's path, what is wrong with it, and what would be right where that is more than the guide says."""
+    """The key's path, the error, and a correction if more specific than the guide."""
     rule: Any = error.validator_value
     schema: Any = error.schema
     value: Any = error.instance

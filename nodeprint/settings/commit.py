@@ -15,7 +15,7 @@ def commit() -> str:
 
 
 def described(checkout: Path) -> str:
-    """The commit of a folder that is a checkout itself, else an empty text."""
+    """The commit of a directory that is itself a checkout, else an empty text."""
     if not (checkout / ".git").exists():  # the folder may lie in a repository of something else
         return ""
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--exclude=*"]

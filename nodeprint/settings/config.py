@@ -45,7 +45,7 @@ def checked(content: dict[str, Any], path: Path | str) -> Config:
 
 
 def kept(campaign: Path) -> Config:
-    """The configuration of a campaign's newest call, from its folder. Raises NodeprintError without one."""
+    """The configuration of a campaign's newest call, from its directory. Raises NodeprintError without one."""
     path = campaign / "config.yaml"
     return checked_yaml.typed(checked_yaml.read(path), Config, path)
 
@@ -53,8 +53,8 @@ def kept(campaign: Path) -> Config:
 def again(campaign: Path, nodes: str) -> str:
     """The call that measures a campaign's `nodes` (a list as of Slurm) again as they were measured.
 
-    It names the configuration that the campaign's folder keeps, with the preset of its newest call: config/config.yaml
-    may have another one, or name another campaign. Without it where the folder has none.
+    It names the configuration in the campaign's directory, if any, which has the preset of the newest call. The
+    project's `config/config.yaml` may have another preset, or name another campaign.
     """
     try:
         own = f" CONFIG={campaign_folder(kept(campaign)) / 'config.yaml'}"
@@ -112,10 +112,10 @@ def _check_rack_pattern(pattern: str, path: Path | str) -> None:
 
 
 def check_files(config: Config, path: Path) -> None:
-    """See that the files of `acceptance`, `inventory`, `site.logo` and `site.setup` are there.
+    """Check that the files of `acceptance`, `inventory`, `site.logo` and `site.setup` exist.
 
-    That of `site.setup` must be on this machine where this is the one that is measured, or where it lies in the
-    campaign's own folder, which all nodes see. Raises NodeprintError naming `path`, the configuration.
+    `site.setup` must exist on this machine if it is measured here, or if its path is relative: all nodes see the
+    campaign's own directory. Raises NodeprintError naming `path`, the configuration.
     """
     if not Path(config.acceptance).is_file():
         advice = "name a file (an empty one changes nothing), or take config/acceptance.yaml from `nodeprint sources`"
@@ -146,7 +146,7 @@ def is_host_list(inventory: str) -> bool:
 
 
 def campaign_folder(config: Config) -> Path:
-    """The folder of the configuration's campaign."""
+    """The directory of the configuration's campaign."""
     return Path(config.results, config.campaign)
 
 
@@ -198,12 +198,12 @@ def steps(plan: Sequence[PlanRow]) -> list[tuple[int, str]]:
 
 
 def left_out(config: Config) -> list[str]:
-    """What the configuration's list asks for and its preset has no time for, by name."""
+    """Names of requested measurements for which the preset has no time."""
     return [name for name in config.measure if measurements()[name].presets[config.preset] is None]
 
 
 def fabric_plan(config: Config) -> list[tuple[str, str]]:
-    """Names and arguments of what is measured between nodes, in one job over all of them."""
+    """Names and arguments of measurements between nodes, in one job over all of them."""
     return _planned(config, "fabric")
 
 
@@ -229,7 +229,7 @@ def planned(folder: Path) -> dict[str, str]:
 
 
 def rows(plan: str) -> dict[str, str]:
-    """Of a plan the arguments of each measurement, by its name."""
+    """The arguments of each measurement of a plan, by name."""
     return {row.name: row.arguments for row in read_plan(plan)}
 
 

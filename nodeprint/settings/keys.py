@@ -1,5 +1,4 @@
-"""What the types of files say of their keys, in the words of msgspec: a meaning, and what may be written; and the JSON
-schema that is made of it."""
+"""Descriptions and limits of the keys of typed files, as msgspec metadata, and the JSON schema built from them."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ except ModuleNotFoundError:  # Snakemake alone plans a clone, and makes no schem
 
 
 def key(meaning: str, **limits: Any) -> Meta:
-    """What a key means, and the limits of its value as msgspec.Meta has them (gt, ge, le, min_length)."""
+    """The meaning of a key, and the limits of its value as msgspec.Meta has them (gt, ge, le, min_length)."""
     return Meta(description=meaning, **limits)
 
 
@@ -30,8 +29,8 @@ def choice(names: Iterable[str]) -> Meta:
 
 
 def schema_of(kind: type[object], title: str, *, whole: bool = False) -> dict[str, Any]:
-    """The JSON schema of a file that is read as `kind`, which has no other keys; of what is printed `whole`, every key
-    is there."""
+    """The JSON schema of a file that is read as `kind`, without other keys. If `whole` (output), all keys are
+    required."""
     import msgspec  # noqa: PLC0415 (not there where Snakemake alone plans a clone)
 
     made = msgspec.json.schema(kind)

@@ -1,7 +1,7 @@
 """The definition of each measurement: kernels/<kernel>/measurements.yaml as types.
 
-A kernel is a directory with its C file and this file; everything else that names a measurement, a term or their words
-reads it here. The types are dataclasses, as a clone is planned where Snakemake alone is installed.
+A kernel is a directory with its C file and this file, the only source of the names and words of measurements and terms.
+The types are dataclasses, because environments with Snakemake alone plan a clone.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ LABELS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Model:
-    """How a measurement is compared (docs/method/memory.md).
+    """The comparison of a measurement (docs/method/memory.md).
 
-    `value` is the key of a record that is compared, on a `scale`: `linear` (relative to the peers), `log`, or `share`
-    of the time. `term` is what its findings are called and whose tolerance holds, `terms` the labels whose values
-    together name a set of places that may deviate as one, `rows` those that name a row of the report's table, taken
-    where `at` says. `labels` says what a coordinate is: `cpu` (a slot), `node` (a NUMA node's order), `node_of_cpu`
-    (measured as a CPU, of which its NUMA node counts); a coordinate without a label is a plain number or word. `places`
-    is `pairs` for matrices of CPU x CPU, which have terms of their own, else `cells`.
+    `value` is the compared key of a record, on a `scale`: `linear` (relative to the peers), `log`, or `share` of the
+    time. `term` names its findings and sets their tolerance. `terms` are sets of labels; measurement points with equal
+    values of a set may deviate together. `rows` are the labels of a row of the report's table, taken at the coordinates
+    of `at`. `labels` is the type of a coordinate: `cpu` (a slot), `node` (a NUMA node's order), or `node_of_cpu`. The
+    last is measured as a CPU and counted as its NUMA node. A coordinate without a label is a plain number or word.
+    `places` is `pairs` for matrices of CPU x CPU, which have terms of their own, else `cells`.
     """
 
     value: str
@@ -54,15 +54,15 @@ class Model:
 
 @dataclass(frozen=True)
 class FindingTerm:
-    """A metric of findings, which several measurements may share: its words, and what is accepted and assumed of it.
+    """A metric of findings, which several measurements may share: its words, tolerance and assumed variation.
 
-    `name` is the metric in a list and `what` what differs. `tolerance`, `run` and `job` are the tolerance and the
-    standard deviations between runs and jobs in percent (`nodeprint.judge.acceptance_file.CellRules`),
-    `tolerance_without_boost` the tolerance where no node has a clock above its base clock, `source` is where they are
-    from. `criterion`: an outcome rests on it unless acceptance.yaml says otherwise. `causes` are keys of
-    reports/texts.yaml, or words with hyphens; `remedy` is what to do. Of a share of the time a finding may have an id
-    (`finding`) and a `sentence` of its own. Of findings in one place that of the lowest `rank` is the finding and the
-    others are finer: what takes time from a CPU, or slows its clock, shows in everything that runs there.
+    `name` is the metric in a list, `what` the difference. `tolerance`, and the standard deviations `run` (between runs)
+    and `job` (between jobs), are in percent (`nodeprint.judge.acceptance_file.CellRules`). `tolerance_without_boost`
+    applies if no node has a clock above its base clock; `source` is their origin. `criterion`: an outcome is based on
+    it unless acceptance.yaml overrides it. `causes` are keys of reports/texts.yaml, or words with hyphens; `remedy` is
+    the advice. A finding of a share of the time may have an id (`finding`) and a `sentence`. If findings share a
+    measurement point, the one of the lowest `rank` is the finding. Noise or a slower clock on a CPU affects all that
+    runs there.
     """
 
     name: str
@@ -82,10 +82,12 @@ class FindingTerm:
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a healthy node of a simulated fleet has: `value`, in the unit of the model's `value`, for the first CPU of
-    every part (`each`), times a factor by the word of each other dimension (`words`). With `clock` it goes with the
-    clock of the core: what is better when it is lower becomes shorter. `defects` are named as they are planted
-    (`node003: idle-state +200%`, or `idle-state core 5 +200%`), each with the words that it changes, all where none.
+    """Values of a healthy node of a simulated fleet: `value`, in the unit of the model's `value`, for each first CPU.
+
+    `each` is the component type; `words` has a factor by the word of each other dimension. With `clock`, the value
+    scales with the core clock; metrics that are better when lower scale inversely. `defects` have the names by which
+    they are injected (`node003: idle-state +200%`, or `idle-state core 5 +200%`), each with the words that it changes
+    (none: all).
     """
 
     value: float
@@ -97,8 +99,10 @@ class Simulated:
 
 @dataclass(frozen=True)
 class Here:
-    """How `nodeprint here` measures it: `name` on the terminal, and `arguments` of the kernel from poor to rich, of
-    which the time that there is decides."""
+    """How `nodeprint here` measures it: `name` on the terminal, and `arguments` of the kernel from poor to rich.
+
+    The available time selects one of them.
+    """
 
     name: str
     arguments: tuple[str, ...]
@@ -108,15 +112,15 @@ class Here:
 class Measurement:
     """One operation of one kernel; `kernel` is the directory of its file.
 
-    `what` is what it is of, `short_name` the same beside other figures on a terminal, `axis` on a figure's axis, and
-    `instruction` tells apart those that say the same otherwise. `quantity` and `unit` are those of its records.
+    `what` names the measured quantity, `short_name` its short form on a terminal, and `axis` its label in a figure.
+    `instruction` distinguishes measurements of the same name. `quantity` and `unit` are those of its records.
 
-    `arguments` always apply and a preset adds its own (`presets`; None leaves the measurement out). `runs` says by
-    preset how many runs a job makes for each that the configuration asks for, `by_default` which presets make it where
-    the configuration has no list. `short` are arguments that keep the kernel's tests short, and
-    `simulated` its values where nothing but these makes them. `scope` is what one call measures: a node, or the fabric
-    between nodes. `here` has the arguments of `nodeprint here`. `strips` draws a row by CPU for each word of its
-    places, and `on_paper` puts its table into the PDF.
+    `arguments` always apply and a preset adds its own (`presets`; None leaves the measurement out). `runs` is, by
+    preset, the number of runs in a job for each configured run. `by_default` lists the presets that include it if the
+    configuration has no list. `short` are arguments that keep the kernel's tests short, and `simulated` its values if
+    nothing else simulates them. `scope` is the extent of one call: a node, or the fabric between nodes. `here` has the
+    arguments of `nodeprint here`. `strips` draws a row by CPU for each word of its places, and `on_paper` puts its
+    table into the PDF.
     """
 
     what: str
@@ -140,15 +144,17 @@ class Measurement:
 
     @property
     def operation(self) -> str:
-        """What the kernel is asked for: the word behind `--op` or `--mode`."""
+        """The operation of the kernel: the word behind `--op` or `--mode`."""
         words = self.arguments.split()
         return words[1] if words[1:] else ""
 
 
 @dataclass(frozen=True)
 class KernelFile:
-    """A measurements.yaml: the `order` of its measurements among those of other kernels (load's come last, as they
-    heat the node), what the kernel does in a sentence (`test`), its terms and measurements by name."""
+    """A measurements.yaml: the kernel's purpose in a sentence (`test`), its terms and measurements by name.
+
+    `order` sorts its measurements among those of other kernels; load comes last, as it heats the node.
+    """
 
     measurements: Mapping[str, Measurement]
     terms: Mapping[str, FindingTerm] = field(default_factory=dict)
@@ -179,7 +185,7 @@ def measurements() -> Mapping[str, Measurement]:
 
 @cache
 def imported() -> Mapping[str, Measurement]:
-    """What is imported and measured by no kernel, by name."""
+    """Imported measurements that no kernel makes, by name."""
     return read_file(Path(__file__).with_name("imported.yaml")).measurements
 
 
@@ -190,7 +196,7 @@ def terms() -> Mapping[str, FindingTerm]:
 
 
 def known(name: str) -> Measurement | None:
-    """What a kernel or an importer says of a measurement; None of a metric of a table."""
+    """The definition of a measurement, by a kernel or an importer; None for tables."""
     return measurements().get(name) or imported().get(name)
 
 

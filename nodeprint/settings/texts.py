@@ -1,4 +1,4 @@
-"""The sentences of reports/texts.yaml by their keys, for every room that says something of what was measured."""
+"""The sentences of reports/texts.yaml by their keys, for every package that describes results."""
 
 from __future__ import annotations
 
