@@ -295,8 +295,10 @@ def _pair_lines(
     each: Sequence[str] | None,
     order: layout.Ints,
 ) -> list[str]:
-    """The records of a pass's pairs in their `order`: of `values` (p), `clocks` (p, 2), `ends` (each (p): both CPUs and
-    the NUMA node of the lines), and with the text that is added to `each`."""
+    """The records of a pass's pairs in their `order`, each with its text of `each` added.
+
+    `values` is (p), `clocks` (p, 2). `ends` has both CPUs and the NUMA node of the lines, each (p).
+    """
     ns = values[order].astype(np.float64)
     shares = (1.0, 1 - 0.6 * sd, 1 + 0.6 * sd, 1 - 2 * sd, 1.01, 1 + 4 * sd, sd)
     a, b, home = (side[order] for side in ends)

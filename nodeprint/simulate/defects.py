@@ -76,7 +76,7 @@ def parse(text: str) -> Defect:
 
 
 def apply(defects: Sequence[Defect], node: str, path: Paths, chip: Chip) -> tuple[Chip, NodeDefects]:
-    """`chip` with the defects of `node`, and what else is wrong with it."""
+    """`chip` with the defects of `node`, and its defects outside the chip."""
     state = NodeDefects()
     for defect in defects:
         if defect.node == node:

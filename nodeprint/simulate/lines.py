@@ -1,7 +1,7 @@
-"""Where the lines of a simulated home are: at the sites of its socket's I/O die, as under one NUMA node a socket.
+"""Sites of the lines of a simulated home on its socket's I/O die, as with one NUMA node per socket.
 
-A hop on a line adds the way from both CPUs' sites to the line's. The kernel finds the clusters by a census and draws
-equally from each (docs/method/core-to-core.md); what it finds is drawn here with the same records.
+The latency on a line includes the paths from both CPUs' sites to the line's. The kernel finds the clusters by a census
+and draws equally from each (docs/method/core-to-core.md). The simulation writes the same records.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _PAGE_BITS, _MASKS = 6, (0b001101, 0b110010)
 
 @dataclass(frozen=True)
 class Modes:
-    """The places of lines, and the die that they and the CCDs are on.
+    """The sites of lines, and the die that they and the CCDs are on.
 
-    `step_ns` is what a step from site to site adds to the way to a line (0: all lines are alike), `pair_step_ns` to the
-    way from CPU to CPU. `shares` are the lines that live at each site, none: equally many. `clustered`: a pass draws
-    equally from each site, else any lines. `die` and `sites` are its geometry (nodeprint/machine/dies.py): quadrants
-    on a ring, or with another number of sites the CCDs of a socket in their order. `hashing` is what a line's address
-    says of its site: nothing, the parity of some of its bits, or with three or six sites the address modulo 3, in each
-    case together with the page's own address, which a program does not know. `slow_way` is two sites and what the way
-    between them costs beyond its steps, ns.
+    `step_ns` is the cost of a step between sites on the path to a line (0: all lines are alike). `pair_step_ns` is that
+    on the path from CPU to CPU. `shares` are the shares of lines at each site (empty: equal). If `clustered`, a pass
+    draws equally from each site, else any lines. `die` and `sites` are the geometry (nodeprint/machine/dies.py):
+    quadrants, or with another number of sites the CCDs of a socket in order. `hashing` selects what a line's address
+    reveals of its site: nothing, the parity of some bits, or (three or six sites) the address modulo 3. The page's own
+    address, unknown to a program, contributes too. `slow_way` is two sites and the extra cost of their path beyond its
+    steps, ns.
     """
 
     step_ns: float = 0.0
@@ -103,9 +103,9 @@ def modes_named(name: str) -> Modes | None:
 
 
 def sites_of(layout: Layout, modes: Modes) -> Ints:
-    """The site of each slot: its quadrant where there are four sites, else by the order of CCDs in its socket.
+    """The site of each slot: its quadrant if there are four sites, else by the order of CCDs in its socket.
 
-    Where quadrants are not known and lines are all alike, so are the sites.
+    If quadrants are unknown and all lines are alike, all slots have one site.
     """
     slots = layout.slots
     if modes.sites == 4 and (not modes.step_ns or slots[:, QUADRANT].min(initial=0) >= 0):
@@ -134,8 +134,10 @@ def _drawn_sites(modes: Modes, lines: Ints, rng: np.random.Generator) -> Ints:
 
 @dataclass(frozen=True)
 class LinePool:
-    """The lines of one home in a run: indices in the pool (n), the site of each (n), by which share each is slower
-    for all pairs (n), and which of them each pass draws (pass, lines)."""
+    """The lines of one home in a run: indices in the pool (n), the `site` of each (n), and those `drawn` (pass, lines).
+
+    `own` is the share by which each is slower for all pairs (n).
+    """
 
     lines: Ints
     site: Ints
@@ -196,7 +198,7 @@ def ways(layout: Layout, base_ns: Floats, modes: Modes, socket: int) -> tuple[In
 
 
 def line_ns(pool: LinePool, on: pd.DataFrame, run_pass: int) -> Floats:
-    """What each line of a pass adds to a hop of each way `on` the die, ns (way, line), around the mean of all sites."""
+    """Extra latency of each line of a pass by the path `on` the die, ns (way, line), around the mean of all sites."""
     drawn, a, b = pool.drawn[run_pass], on["a"].to_numpy(), on["b"].to_numpy()
     none = np.zeros(pool.modes.sites)
     steps, slow = np.vstack([pool.modes.steps - pool.modes.steps.mean(), none]), np.vstack([pool.modes.slow_ns, none])

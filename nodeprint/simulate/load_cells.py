@@ -1,6 +1,6 @@
-"""What a simulated node's cores are with all at work, what others take of them, and a hop beside traffic.
+"""A simulated node under load: clocks with all cores busy, OS noise, and core-to-core latency with traffic.
 
-A core's clock is 3.4 GHz alone. The fabric is slower for a hop where the traffic of another CCX fills it.
+A core's clock is 3.4 GHz alone. The fabric is slower for a transfer if another CCX fills it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def jitter(of: NodeRun, lost: Floats) -> DrawnRun:
 
 
 def clocks(of: NodeRun, lost: Floats, measure: Measure) -> DrawnRun:
-    """The clock of each core; `lost` is the share of lost time (pass, core)."""
+    """The clock of each core; `lost` is the share of OS noise (pass, core)."""
     hz = measure(of.core_hz, 0.1, run=0.1)[:1]  # a median over a second's windows
     values = {
         "core_hz": hz,
@@ -126,7 +126,7 @@ def _steps(cores: int) -> list[Key]:
 
 
 def _ladder(hertz: Floats, clock_share: Floats, socket_of_core: Ints, steps: Sequence[Key]) -> Floats:
-    """The clock of each socket by the cores at work: (socket, scope, step, work); half of what all cost by scalars.
+    """The clock of each socket by the number of busy cores (socket, scope, step, work); scalar work costs half as much.
 
     `clock_share` (core) is the remaining share of a core's clock when all are busy.
     """
@@ -142,7 +142,7 @@ def _ladder(hertz: Floats, clock_share: Floats, socket_of_core: Ints, steps: Seq
 
 
 def _hops_beside(path: Paths, hop_ns: Floats, home_of_core: Ints) -> dict[int, dict[str, float]]:
-    """Of the first core and one other of each distance: the hop in ns by load, by that other core."""
+    """Core-to-core latency in ns from the first core to one other of each distance, by that core and load."""
     out: dict[int, dict[str, float]] = {}
     met = set()
     partners = np.where(path.core_a == 0, path.core_b, path.core_a)

@@ -1,4 +1,4 @@
-"""Machines of a simulated fleet: what is measured on them, and the same with other cores, numbers or NUMA nodes."""
+"""Machines of a simulated fleet: their measured CPUs, and variants with other cores, numbers or NUMA nodes."""
 
 from __future__ import annotations
 

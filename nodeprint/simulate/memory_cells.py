@@ -1,7 +1,7 @@
 """Memory and caches of a simulated node: latencies and rates.
 
-Base figures are those of a two-socket EPYC: DRAM 95 ns (other socket 200), 150 GB/s a NUMA node (the link to another
-socket carries 70), caches of 4, 14 and 46 cycles.
+Base values are those of a two-socket EPYC. DRAM takes 95 ns (other socket 200), caches 4, 14 and 46 cycles. A NUMA node
+has 150 GB/s, and the link to another socket 70.
 """
 
 from __future__ import annotations

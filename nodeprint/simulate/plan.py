@@ -1,4 +1,4 @@
-"""What is simulated: the plan of a fleet, its nodes with their chips, and what each run of them draws."""
+"""The plan of a simulated fleet, its nodes with their chips, and the random draws of each run."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ MESSAGE_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Plan:
-    """What is simulated. `homes` are NUMA nodes of the line, (NEAR,) for the home policy `first`, or (NEAR, FAR) for
+    """A simulated fleet. `homes` are NUMA nodes of the line: (NEAR,) for the home policy `first`, (NEAR, FAR) for
     `sockets`.
 
-    `cells`: memory, caches, bandwidth, clock and jitter beside the pairs; `linktest`: messages between cores.
-    `modes`: where lines live, by default in the quadrants of a socket that has them; `detail`: the value of each line
-    in the records of pairs. `pair_runs`: runs of coherence between cores, where they are more than `runs`. Jobs are
-    numbered from `first_job`, and begin so many hours after EPOCH: the same fleet in a later campaign.
+    `cells`: memory, caches, bandwidth, clock and jitter besides the pairs; `linktest`: messages between cores. `modes`:
+    the sites of lines, by default a socket's quadrants, if any. `detail`: the value of each line in the records of
+    pairs. `pair_runs`: runs of coherence between cores, if more than `runs`. Jobs are numbered from `first_job`, and
+    begin so many hours after EPOCH: the same fleet in a later campaign.
     """
 
     topology: Topology
@@ -110,7 +110,7 @@ def planned_nodes(plan: Plan) -> Iterator[NodePlan]:
 
 
 def _check(name: str, state: planted.NodeDefects, topology: Topology, runs: int) -> None:
-    """That defects which are no part of a chip have a place here."""
+    """Check that defects outside the chip name existing runs and components."""
     late = max((d.run for d in state.disturbances), default=0)
     if late > runs:
         raise NodeprintError(f"a defect of {name} names run {late}", advice=f"runs are 1 to {runs}")
@@ -168,8 +168,10 @@ def homes_of(plan: Plan, topology: Topology, path: silicon.Paths) -> list[npt.ND
 
 
 def home_nodes(plan: Plan, home: int, topology: Topology, first: layout.Ints, socket: layout.Ints) -> layout.Ints:
-    """The NUMA node of each pair's lines: of `sockets` that of `socket` (p) which is at the place of the `first` CPU's
-    (p) among its own."""
+    """The NUMA node of each pair's lines (p).
+
+    For `sockets` it is the node of `socket` (p) at the same index as the `first` CPU's node (p) in its own socket.
+    """
     of_cpu = {cpu.cpu: cpu.numa or 0 for cpu in topology.cpus}
     numa = np.array([of_cpu[cpu] for cpu in first.tolist()])
     if FAR not in plan.homes:

@@ -1,9 +1,9 @@
-"""The physics of a simulated chip: what a hop costs along its path, in ns, and what silicon does to each part.
+"""The physics of a simulated chip: core-to-core latency along its path, in ns, and silicon variation.
 
-A compare-exchange hop between two CPUs is the sum of the parts it passes: both cores, then inside a CCX the ring,
-else both CCX ports, both quadrants' mesh, the home node's detour, and between sockets the link. Base figures are set
-so that the classes of the published matrices of two-socket EPYCs come out (SMT 8 ns, CCX 24, other CCX 110, other
-socket 200; docs/validation.md).
+The latency of a compare-exchange between two CPUs is the sum of the components that it passes. They are both cores;
+inside a CCX the ring, else both CCX ports, both quadrants' mesh and the home node's detour; between sockets the link.
+Base values reproduce the pair classes of published matrices of two-socket EPYCs (docs/validation.md). These are SMT 8
+ns, CCX 24, other CCX 110, other socket 200.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ STREAMED_NS, CONTROLLERS_NS, FAR_NS = -4000.0 / (1 << 20), 6000.0 / (1 << 20), 1
 
 @dataclass(frozen=True)
 class Variation:
-    """Healthy spread: relative standard deviations between chips, and between jobs, runs and passes.
+    """Healthy variation: relative standard deviations between chips, and between jobs, runs and passes.
 
-    Defaults follow docs/validation.md: lines differ by 3.1 % (32 a pass), half of it common and half per CCX; a run
-    moves by 0.3 %. `tail` and `chip_tail` are the degrees of freedom of Student's t for cells and silicon, 0 for
-    normal. `pass_rho` is the correlation of neighboring passes of a pair.
+    Defaults follow docs/validation.md: lines differ by 3.1% (32 a pass), half of it common and half per CCX. Runs vary
+    by 0.3%. `tail` and `chip_tail` are the degrees of freedom of Student's t for cells and silicon, 0 for normal.
+    `pass_rho` is the correlation of neighboring passes of a pair.
     """
 
     node: float = 0.002
@@ -138,8 +138,7 @@ def paths(layout: Layout, modes: lines.Modes | None = None) -> Paths:
 
 @dataclass(frozen=True)
 class Chip:
-    """Factors of a node's parts (1 is nominal), added ns of its cores, ring positions, what a hop inside each CCX takes
-    longer (`ring_ns`), where its memory is."""
+    """Factors of a node's components (1 is nominal), added ns of its cores and CCXs (`ring_ns`), and ring positions."""
 
     core: Floats
     core_add_ns: Floats
@@ -194,8 +193,10 @@ def chip(path: Paths, spread: Variation, rng: np.random.Generator, positions: in
 
 
 def _harvested(cores: int, positions: int, rng: np.random.Generator) -> tuple[Floats, float]:
-    """Positions of the active cores of a CCX, and what its hops take longer, so that its mean differs from those of
-    other CCXs as on published parts."""
+    """Positions of the active cores of a CCX, and its extra latency in ns.
+
+    CCX means then differ as on published parts.
+    """
     ring = np.sort(rng.permutation(positions)[:cores]).astype(float)
     widest = np.sqrt(3) * (HARVESTED_NS + HARVESTED_SLOPE_NS * (1 - cores / positions))
     steps = np.abs(np.subtract.outer(ring, ring)).sum() / max(cores * (cores - 1), 1)
@@ -225,10 +226,10 @@ def latency(path: Paths, chip: Chip, home: Ints | None = None) -> Floats:
 
 
 def message_ns(path: Paths, chip: Chip, size: int) -> Floats:
-    """Time of a message of each pair (p) from its hop (Little's law) and its way through the I/O die.
+    """Time of a message of each pair (p) from its core-to-core latency (Little's law) and its path through the I/O die.
 
-    A copy keeps LINES_UNDERWAY cache lines underway, each of which takes a hop; START_NS goes to MPI itself. Steps
-    between sites are those of messages, and not those of single lines.
+    A copy keeps LINES_UNDERWAY cache lines underway; START_NS is MPI's own time. Steps between sites are those of
+    messages, not of single lines.
     """
     hop_ns = latency(replace(path, apart_ns=np.zeros_like(path.apart_ns)), chip)
     return np.asarray(START_NS + size / 64 * hop_ns / LINES_UNDERWAY + size * _through_die_ns(path), dtype=np.float64)
@@ -269,11 +270,11 @@ def draw_run(
     pools: Sequence[lines.LinePool] = (),
     homes: Sequence[Ints] = (),
 ) -> npt.NDArray[np.float32]:
-    """The values of one run: (pass, home, pair) in ns, `truth` having a home each.
+    """The values of one run: (pass, home, pair) in ns, with a home for each of `truth`.
 
-    Drawn anew: the lines of each pass (common, per CCX), the run's temperature and its drift over time, cells that
-    stay through the run, autocorrelated passes with heavy tails, and bursts. `pools` are the lines of each socket, and
-    `homes` the socket of each pair's lines (p) for each of `truth`; without them lines are common draws alone.
+    New draws: the lines of each pass (common, per CCX), the run's temperature and drift, cell offsets of the run,
+    autocorrelated heavy-tailed passes, and bursts. `pools` are the lines of each socket, and `homes` the socket of each
+    pair's lines (p) for each of `truth`. Without them lines are common draws alone.
     """
     n = len(path.core_a)
     out = np.empty((passes, len(truth), n), dtype=np.float32)

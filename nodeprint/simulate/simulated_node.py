@@ -30,8 +30,7 @@ _CLOCK_RUN, _PROBE = 0.001, 0.003
 
 @dataclass(frozen=True)
 class NodePlan:
-    """A simulated node: its machine and places, OS numbers by slot, the latency of each home (pair), its chip,
-    and what else is wrong with it."""
+    """A simulated node: its machine, OS numbers by slot, the latency of each home (pair), and its chip and defects."""
 
     name: str
     topology: Topology
@@ -122,8 +121,8 @@ class NodeRun:
 
     @cached_property
     def busy(self) -> Floats:
-        """How many times as long a core takes beside what disturbs it in this run; a disturbance of one run is planted
-        in the first job."""
+        """The factor on a core's time by its disturbances in this run; those of one run are injected in the first
+        job."""
         out = np.ones(self.node.path.n_cores)
         for disturbance in self.disturbances:
             out[disturbance.core] = 1 + (disturbance.by - 1) * disturbance.rate

@@ -1,7 +1,7 @@
 """Pages, page faults, wake-ups and barriers of a simulated node: cells as the kernels write them.
 
-Figures are assumptions of the size that servers have: a walk through page tables adds 40% to a load from memory.
-What a kernel's file gives values for (`simulated` in measurements.yaml) is drawn from these.
+Values are assumptions typical of servers: a walk through page tables adds 40% to a load from memory. Values in a
+kernel's file (`simulated` in measurements.yaml) take precedence.
 """
 
 from __future__ import annotations
