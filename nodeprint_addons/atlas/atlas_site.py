@@ -1,4 +1,4 @@
-"""The atlas: a static site of cards and imported matrices, of which any two are shown on one scale."""
+"""The atlas: a static site of cards and imported matrices, with any two on one scale."""
 
 from __future__ import annotations
 
@@ -39,8 +39,10 @@ class AtlasEntry(msgspec.Struct, frozen=True):
 
 
 def write(folder: Path, to: Path) -> tuple[Path, list[str]]:
-    """Write the site of all cards and matrices in `folder` into the folder `to`, which it replaces; returns its first
-    page, and what was left out and why. Raises NodeprintError where there is nothing to show."""
+    """Write the site of all cards and matrices in `folder` into the directory `to`, which it replaces.
+
+    Returns its first page, and reasons for files left out. Raises NodeprintError if there is nothing to show.
+    """
     if not folder.is_dir():
         raise NodeprintError("is no folder", where=folder, advice="name one with cards and matrices")
     entries, refused = read(folder)
@@ -70,7 +72,7 @@ def write(folder: Path, to: Path) -> tuple[Path, list[str]]:
 
 
 def read(folder: Path) -> tuple[list[AtlasEntry], list[str]]:
-    """The machines of a folder by processor, and why others are none."""
+    """The machines of a directory by processor, and reasons for rejected files."""
     entries: list[AtlasEntry] = []
     refused: list[str] = []
     for path in sorted(folder.iterdir()):

@@ -1,4 +1,4 @@
-"""Cards as files: read and written, with the hash that shows that one is as it was made."""
+"""Cards as files: read and written, with a hash that detects changes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""python -m nodeprint_addons.atlas.collect FOLDER --out reference.json: the table of published machines.
+"""python -m nodeprint_addons.atlas.collect DIRECTORY --out reference.json: the table of published machines.
 
-Its medians are those of matrices by core-to-core-latency in FOLDER, each named after its processor, and of cards there.
+Medians are those of core-to-core-latency matrices in DIRECTORY, each named after its processor, and of cards there.
 """
 
 from __future__ import annotations
@@ -44,8 +44,10 @@ _SENT = tuple(
 
 
 def collect(folder: Path) -> ReferenceTable:
-    """The table of what was sent to the tool's project, and of all matrices and cards below `folder`; files that hold
-    neither are named on standard error."""
+    """The table of matrices sent to the tool's project, and of all matrices and cards in `folder`.
+
+    Standard error lists the files that hold neither.
+    """
     machines = [*_SENT]
     for path in sorted(folder.iterdir()):
         try:

@@ -24,8 +24,10 @@ _INSIDE = {"same core": "inside a core", "same CCX": "inside the CCX", "same soc
 
 
 class PublishedMachine(msgspec.Struct, frozen=True):
-    """A published machine: medians of its classes of pairs in ns, or of their parts where these differ; its `source` (a
-    key of the table) and what it is called there."""
+    """A published machine: medians of its pair classes in ns, or of their components if these differ.
+
+    `source` is a key of the table, `file` its name there.
+    """
 
     processor: str
     sockets: int
@@ -58,7 +60,7 @@ class PublishedComparison(msgspec.Struct, frozen=True):
 
 
 class PublishedStanding(msgspec.Struct, frozen=True):
-    """How a card stands to the reference: what is compared, and what is not, each with the reason."""
+    """A card compared with the reference: compared classes, and reasons for others."""
 
     compared: tuple[PublishedComparison, ...] = ()
     not_compared: tuple[str, ...] = ()
@@ -79,7 +81,7 @@ def table() -> ReferenceTable:
 
 
 def standing(card: NodeSummary, reference: ReferenceTable | None = None) -> PublishedStanding:
-    """What the reference says of a card."""
+    """Compare a card with the reference."""
     reference = reference or table()
     matrix = card.matrix
     if matrix is None:

@@ -1,4 +1,5 @@
-"""What a package looks like inside, from timing alone: which lines are at one place, where CCDs and memory are
-relative to each other, and what each part of a way costs (docs/iodie.md). Numbers and places; `sentences` has the
-sentences.
+"""The layout of a package, from timing alone (docs/iodie.md).
+
+It consists of lines at one site, the relative positions of CCDs and memory, and the cost of each part of a path.
+Numbers and sites only; `sentences` has the text.
 """

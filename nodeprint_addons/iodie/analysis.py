@@ -1,4 +1,4 @@
-"""From a node's records to what its I/O dies look like, one die a socket, and what each part of them costs."""
+"""The I/O dies of a node from its records, one die a socket, with the cost of each component."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class NodeDies(msgspec.Struct, frozen=True):
 
     @property
     def level(self) -> Level:
-        """What the ends of its ways are; it has a die."""
+        """The level of the ends of its paths; it has a die."""
         return self.dies[0].level
 
 
@@ -55,10 +55,10 @@ def site_ends(die: Die) -> tuple[tuple[int, ...], ...]:
 
 
 def part_costs(dies: Sequence[Die]) -> pd.DataFrame:
-    """What the parts of dies cost, a row each: `value` with `half` of its 95% interval, in `unit`.
+    """The costs of the components of dies, a row each: `value` with `half` of its 95% interval, in `unit`.
 
-    `kind` is an "end", the "way" between two sites to a line, a "link", or the "share" of lines at a site; `socket` is
-    that of the lines; `where` has the numbers of its ends: of a way those of both sites, of a link the other socket.
+    `kind` is an "end", the "way" between two sites to a line, a "link", or the "share" of lines at a site. `socket` is
+    that of the lines. `where` has the numbers of its ends: for a way both sites' ends, for a link the other socket.
     """
     rows: list[tuple[str, int, tuple[tuple[int, ...], ...], str, float, float]] = []
     # dies of NUMA nodes that were kept apart are numbered by their first node, as they share a socket

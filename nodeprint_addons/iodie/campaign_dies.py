@@ -1,7 +1,6 @@
 """The I/O dies of one node, or of all nodes of a campaign that have the records.
 
-What is found of a campaign's node is kept in the store, so that it is worked out once: it is made again where its
-records are others now, or SCHEMA is.
+The store caches the result of a campaign's node. It is regenerated if the node's records or SCHEMA change.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ def as_text(nodes: Sequence[NodeDies], not_analyzed: Mapping[str, str]) -> str:
 
 
 def read(where: Path) -> tuple[list[NodeDies], dict[str, str]]:
-    """The dies of the node whose folder it is, or of the campaign's nodes, and by name the reason of each other node.
+    """The dies of a node or of the nodes of a campaign, by its directory, and the reason for each other node by name.
 
-    Raises NodeprintError where it is neither, or no node has the records, CannotWriteError.
+    Raises NodeprintError if it is neither, or no node has the records; CannotWriteError.
     """
     if not (where / "nodes.tsv").exists():
         return [analysis.analyze(*node_lines.read(where))], {}

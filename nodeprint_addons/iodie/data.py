@@ -1,4 +1,4 @@
-"""Hops by CCD, CCD and line, from the records of coherence with `--detail`, and the census of the same lines."""
+"""Core-to-core latency by CCD, CCD and line, from coherence records with `--detail`, and the census of these lines."""
 
 from __future__ import annotations
 
@@ -45,9 +45,11 @@ def rows_of(table: pd.DataFrame) -> Iterable[Any]:
 def pass_over_lines(
     run: str, number: int, home: int, a: Ints, b: Ints, lines: Ints, ns: Floats, ghz: Floats
 ) -> xr.Dataset:
-    """Hops of one run, home and pass (its attributes): pairs of CPUs `a` and `b` by OS number, on lines by their
-    `number` in the pool, `ns` (pair, line). `ghz` is the clock of both CPUs just before (pair, side), NaN where it was
-    not measured."""
+    """Core-to-core latencies of one run, home and pass (its attributes): `ns` (pair, line).
+
+    Pairs are CPUs `a` and `b` by OS number; lines have their `number` in the pool. `ghz` is the clock of both CPUs just
+    before (pair, side), NaN if unknown.
+    """
     return xr.Dataset(
         {"ns": (("pair", "line"), ns), "ghz": (("pair", "side"), ghz)},
         {"a": ("pair", a), "b": ("pair", b), "number": ("line", lines)},
@@ -56,8 +58,11 @@ def pass_over_lines(
 
 
 def census(run: str, home: int, cpus: Ints, lines: Ints, ns: Floats, address_bits: int) -> xr.Dataset:
-    """How far lines, by their `number` in the pool, are from CPUs in one run and home, by each half of the loads: `ns`
-    (half, cpu, line). `address_bits` low bits of a line's offset in the pool are those of its physical address."""
+    """The distances of lines from CPUs in one run and home, by each half of the loads: `ns` (half, cpu, line).
+
+    Lines have their `number` in the pool. The `address_bits` low bits of a line's offset are those of its physical
+    address.
+    """
     return xr.Dataset(
         {"ns": (("half", "cpu", "line"), ns)},
         {"cpu": cpus, "number": ("line", lines)},
@@ -66,7 +71,7 @@ def census(run: str, home: int, cpus: Ints, lines: Ints, ns: Floats, address_bit
 
 
 def line_table(lines: xr.Dataset | Sequence[xr.Dataset]) -> pd.DataFrame:
-    """Where lines come from, a row each: run, home and `number` in the pool; of a tensor, or of censuses."""
+    """The origin of the lines of a tensor or censuses, a row each: run, home and `number` in the pool."""
     if isinstance(lines, xr.Dataset):
         return pd.DataFrame({name: lines[name].to_numpy() for name in ("run", "home", "number")})
     tables = [pd.DataFrame({**of.attrs, "number": of["number"].to_numpy()}) for of in lines]
@@ -81,17 +86,17 @@ def clock_spread(tensor: xr.Dataset) -> float:
 
 
 def tensors(passes: Sequence[xr.Dataset], topology: Topology) -> tuple[list[xr.Dataset], list[str]]:
-    """The hops of a node by end, end and line over all runs, for each socket whose lines were measured, and what is
-    missing, a sentence each. NUMA nodes of a socket are joined where the same pairs were measured on lines of each,
-    else kept apart.
+    """The core-to-core latencies of a node by end, end and line over all runs, for each socket with measured lines.
 
-    Ends are the parts of `level` by their numbers (machine-wide), `here` if they are in the `socket` of the lines, with
-    the quadrant that they are labeled with (`label`, -1 unknown). A cell is a group of pairs of cores between two ends:
-    `between` has the indices of its ends (cell, side), `count` its pairs, `half` which half of the pairs it is in, each
-    with every two ends, and `ns` the mean hop on each line (cell, line). Lines have their `number` in the pool, and
-    where they come from: `run`, `home`, `pass`, the number of these three (`part`), and that of run and pass (`visit`):
-    a pair's hops in one visit have in common what is its own. `ghz` is the clock of each end in each part, `core_ns` by
-    how much a CPU's hops are longer than those of its part's median CPU.
+    Also returns a sentence for each missing item. NUMA nodes of a socket are joined if the same pairs were measured on
+    lines of each, else kept separate.
+
+    Ends are the components of `level` by their machine-wide numbers, with their labeled quadrant (`label`, -1 unknown).
+    `here` marks ends in the `socket` of the lines. A cell is a group of pairs of cores between two ends. `between` has
+    the indices of its ends (cell, side), and `count` its pairs. `half` is its half of the pairs; every two ends have
+    both. `ns` is the mean latency on each line (cell, line). Lines have their `number` in the pool and their `run`,
+    `home` and `pass`. `part` numbers these three, and `visit` run and pass: latencies of a pair in one visit share an
+    effect. `ghz` is the clock of each end in each part. `core_ns` is a CPU's extra latency over its end's median CPU.
     """
     missing: list[str] = []
     sockets = {node.node: _socket_of(topology, node.cpus) for node in topology.numa_nodes}
@@ -141,7 +146,7 @@ def _same_pairs(passes: Sequence[xr.Dataset]) -> bool:
 
 
 def _level(topology: Topology, cpus: Sequence[int]) -> Level | None:
-    """The coarsest level of which every socket has enough parts among the measured CPUs, None where none has."""
+    """The coarsest level with enough components of every socket among the measured CPUs, None without any."""
     measured = [cpu for cpu in topology.cpus if cpu.cpu in set(cpus)]
     for level in _LEVELS:
         parts: dict[int | None, set[int | None]] = {}
@@ -255,7 +260,7 @@ def _between(pass_: xr.Dataset, inner_of: Ints) -> xr.Dataset:
 
 
 def _core_offsets(passes: Sequence[xr.Dataset], end_of: Ints, size: int) -> Floats:
-    """By how much the hops of each CPU are longer than the median of those between the same parts (cpu)."""
+    """The extra latency of each CPU over the median between the same components (cpu)."""
     cpus, values = [], []
     for pass_ in passes:
         a, b = _sides(pass_)
@@ -292,7 +297,7 @@ def _medians(values: Floats, group: Ints) -> Floats:
 def _cells(
     pass_: xr.Dataset, end_of: Ints, rank_of: Ints, offsets: Floats, ends: int
 ) -> tuple[Ints, tuple[Floats, Ints]]:
-    """The cells that a pass has, and of each the mean hop of its pairs (c, l) and their number (c)."""
+    """The cells of a pass, the mean latency of the pairs of each (c, l), and their number (c)."""
     a, b = _sides(pass_)
     low, high = np.sort([end_of[a], end_of[b]], axis=0)
     block = low * ends + high

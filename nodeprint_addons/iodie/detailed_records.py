@@ -21,10 +21,10 @@ _PAIR = narrowed(Pair, (*PAIR_KEYS, *PAIR_CLOCKS, "line_ns", "flags"))
 def read(path: Path, called: str = "", raw: bytes | None = None) -> Records:
     """Read the values of lines in a record file; `raw` as for `records.read`.
 
-    The columns are those of pairs that have lines and no flag: `a`, `b`, `home`, `pass`, both clocks, and `line_ns`,
-    the values of their first lines (pair, line).
+    The columns are those of pairs that have lines and no flag: `a`, `b`, `home`, `pass`, both clocks and `line_ns`. The
+    last has the values of their first lines (pair, line).
 
-    Raises NodeprintError as `records.read` does, and where a pair has other lines than numbers.
+    Raises NodeprintError as `records.read` does, and if lines are not numbers.
     """
     where = called or str(path)
     kinds: dict[str, list[dict[str, Any]]] = {}

@@ -1,4 +1,4 @@
-"""What is found of the lines at home in one socket: clusters, sites, geometry and costs, of all runs or of one."""
+"""The results for the lines at home in one socket: clusters, sites, geometry and costs, of all runs or of one."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Die(msgspec.Struct, frozen=True, dict=True):
     and `labels` are as of data.tensors, `clock_spread` as of data.clock_spread.
 
     `no_map` is the reason for a missing map of sites, `no_geometry` that for an unnamed geometry. `counted` has the
-    cluster of each line that a share counts: lines of the census if its clusters are those of hops, as they come from
-    the whole pool. Two adjusted Rand indices are None if a side is unknown: `census_agreement` compares the clusters
-    of the `common_lines` of hops and census, `agrees` the sites with the labeled quadrants. `core_cycles` are the
-    clock cycles that a core spends on a hop. `links` have the cost of the link to another socket (its number), with
-    the ways to it on both dies.
+    cluster of each line that a share counts. If the census clusters match those by latency, these are census lines,
+    which come from the whole pool. Two adjusted Rand indices are None if a side is unknown. `census_agreement` compares
+    the clusters of the `common_lines` by latency and census, `agrees` the sites with the labeled quadrants.
+    `core_cycles` are the clock cycles of a core in a latency. `links` have the cost of the link to another socket (its
+    number), with the paths to it on both dies.
     """
 
     socket: int
@@ -100,10 +100,10 @@ def above_others(values: Floats) -> Floats:
 
 
 def stands_apart(ns: Floats, half: Floats) -> Bools:
-    """Which ends cost much more than the others do, beyond half of their interval: where all scatter, none does.
+    """Which ends cost much more than the others, beyond half of their interval; none if all scatter.
 
-    Rosner's test (1983, Technometrics 25) for up to a quarter of the ends, which are left out one after another, the
-    longest first; the last that Student's distribution makes odd counts with those before it.
+    Rosner's test (1983, Technometrics 25) for up to a quarter of the ends, removed one after another, the most costly
+    first. The last one that is significant by Student's distribution counts, with those before it.
     """
     remaining, order, odd_count = np.arange(len(ns)), [], 0
     for _ in range(max(len(ns) // 4, 1)):
@@ -118,7 +118,7 @@ def stands_apart(ns: Floats, half: Floats) -> Bools:
 
 
 def find(tensor: xr.Dataset, censuses: Sequence[xr.Dataset], topology: Topology) -> Die:
-    """What is found of the lines of one socket."""
+    """Analyze the lines of one socket."""
     clusters = line_clusters.of_hops(tensor)
     homes, here, labels = (
         tuple(np.unique(tensor["home"]).tolist()),

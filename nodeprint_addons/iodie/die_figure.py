@@ -1,4 +1,4 @@
-"""The map of an I/O die: its sites with CCDs and memory, and what the way from site to site adds."""
+"""The map of an I/O die: its sites with CCDs and memory, and the cost of the path from site to site."""
 
 from __future__ import annotations
 
@@ -27,12 +27,11 @@ _MOST_LINKED = 6
 
 
 def of_die(die: Die) -> xr.Dataset | None:
-    """What is drawn of a die; None where there is no map, or too many sites without a geometry.
+    """The data of a die's figure; None without a map, or with too many sites without a geometry.
 
-    A `site` has its name, row, column, and the share of lines that live there; an `end`, a CCD (or CCX), its site, what
-    it adds in ns, and whether that is much more than for the others (`odd`); a `way` the sites of its start and its
-    end, what it adds to the way to a line in ns, and whether it is drawn, as a step is. All have `half` of the 95%
-    interval.
+    A `site` has its name, row, column, and share of lines. An `end`, a CCD (or CCX), has its site, its cost in ns, and
+    whether that is much more than for the others (`odd`). A `way` has the sites of both ends, and its extra cost to a
+    line in ns. It also says whether it is drawn, as a step is. All have `half` of the 95% interval.
     """
     if die.sites is None or die.to_lines is None or (die.geometry is None and die.sites.with_memory > _MOST_LINKED):
         return None
@@ -65,7 +64,7 @@ def _table(data: xr.Dataset, dim: str) -> pd.DataFrame:
 
 
 def _rows(data: xr.Dataset) -> tuple[int, float]:
-    """How many rows of sites there are, and what each takes with the way to the next, in mm."""
+    """The number of rows of sites, and the height of each with the path to the next, in mm."""
     most = int(_table(data, "end")["site"].value_counts().max())
     return 1 + int(data["site_row"].max()), max(_SITE[1], most * (_END[1] + 1)) + _ALONG
 
@@ -95,7 +94,7 @@ def _is_step(die: Die, p: int, q: int) -> bool:
 
 @primitive(_frame)
 def die(ax: Axes, data: xr.Dataset, style: Style) -> None:
-    """Draw the sites with what is connected to them, and the ways with what each adds, in mm from the upper left."""
+    """Draw the sites with their ends and memory, and the paths with their costs, in mm from the upper left."""
     (rows, height), sites, ends, ways = _rows(data), *(_table(data, dim) for dim in ("site", "end", "way"))
     ax.set_axis_off()
     ax.set_xlim(0, _WIDTH)
@@ -130,7 +129,7 @@ def _draw_way(ax: Axes, start: tuple[float, float], end: tuple[float, float], co
 
 
 def _draw_site(ax: Axes, site: Any, ends: pd.DataFrame, x: float, y: float, style: Style) -> None:
-    """A site (its row) with its `ends` beside it."""
+    """Draw a site (its row) and its `ends` next to it."""
     small, ink, quiet = style.smallest_letters_pt, style.colors["ink"], style.colors["quiet"]
     ax.add_patch(Rectangle((x, y), *_SITE, facecolor=style.colors["wash"], edgecolor=ink, linewidth=0.8, zorder=3))
     ax.text(x + _SITE[0] / 2, y + 3, site.name, ha="center", va="center", zorder=4, fontweight="bold")

@@ -77,7 +77,7 @@ def _die(die: Die) -> Section:
 
 
 def floorplan(die: Die) -> Picture | None:
-    """The sites of a die with their CCDs and memory, and what each step adds; None where there are too many ways."""
+    """The sites of a die with their CCDs and memory, and the cost of each step; None with too many paths."""
     data = die_figure.of_die(die)
     if data is None or die.sites is None:
         return None
@@ -92,7 +92,7 @@ def floorplan(die: Die) -> Picture | None:
 
 
 def _ways(die: Die) -> Block:
-    """What the way between two sites adds."""
+    """The cost of the path between two sites."""
     assert die.to_lines is not None and die.to_cpus is not None
     to_lines, to_cpus = die.to_lines.between, die.to_cpus
     rows = tuple(

@@ -34,11 +34,10 @@ _LEAST_NS = 0.05
 
 
 class WayCosts(msgspec.Struct, frozen=True):
-    """What each way between two sites `ends` (m, 2) adds, `ns` with `half` of its 95% interval (m), NaN if the data do
-    not identify it.
+    """The costs `ns` (m) of the paths between two sites `ends` (m, 2), with `half` of the 95% interval (m).
 
-    The sites from number `sites` on have memory alone. Of the ways to their lines only differences are known: by how
-    much each is longer than their mean over the sites with ends.
+    Values are NaN if the data do not identify them. Sites from number `sites` on have memory alone. For paths to their
+    lines only differences are known, from their mean over the sites with ends.
     """
 
     sites: int
@@ -83,10 +82,10 @@ class WayCosts(msgspec.Struct, frozen=True):
 class Geometry(msgspec.Struct, frozen=True):
     """A geometry that predicts each distance from the others better than all other kinds do.
 
-    `site` has the number of each found site in it (n). `hop_ns` is the cost of a step to a line by its direction, with
-    half of its 95 % interval, which holds those of all placements that are about as likely; `pair_hop_ns` is that of a
-    step from CPU to CPU. `advantage` is by how much it is preferred, in logarithms, `certain` the probability of this
-    placement among all of its kind that are not its mirror images.
+    `site` is the number of each found site in it (n). `hop_ns` is the cost of a step to a line by its direction, with
+    half of its 95% interval over all similarly likely placements. `pair_hop_ns` is that of a step from CPU to CPU.
+    `advantage` is its log likelihood ratio to the next best kind. `certain` is the probability of this placement among
+    all of this kind that are not mirror images.
     """
 
     kind: dies.Kind
@@ -101,13 +100,13 @@ class Geometry(msgspec.Struct, frozen=True):
 
 
 def to_lines(fit: Fit, sites: Sites) -> WayCosts:
-    """What a fit says of the ways to lines: between two sites, then to each site without ends."""
+    """The fitted costs of paths to lines: between two sites, then to each site without ends."""
     beyond = [(p, q) for q in range(sites.count, sites.with_memory) for p in range(sites.count)]
     return _ways(fit, "line", sites.count, [*combinations(range(sites.count), 2), *beyond])
 
 
 def to_cpus(fit: Fit, sites: Sites) -> WayCosts:
-    """What a fit says of the ways from CPU to CPU."""
+    """The fitted costs of paths from CPU to CPU."""
     return _ways(fit, "pair", sites.count, [*combinations(range(sites.count), 2)])
 
 
@@ -120,9 +119,9 @@ def _ways(fit: Fit, kind: str, sites: int, ends: Sequence[tuple[int, int]]) -> W
 
 @cache
 def _placements(kind: dies.Kind, sites: int, with_ends: int, count: int) -> tuple[tuple[int, ...], ...]:
-    """Where `count` found sites may be among those of a geometry, one of each set that differ only by a symmetry.
+    """The placements of `count` found sites in a geometry, one of each set that differ only by a symmetry.
 
-    No hop shows the way between two sites without ends.
+    No latency includes the path between two sites without ends.
     """
     steps = dies.steps(kind, sites)
     seen: dict[bytes, tuple[int, ...]] = {}
@@ -142,9 +141,9 @@ def _candidates(count: int) -> Iterator[tuple[dies.Kind, int]]:
 def find(to_lines: WayCosts, to_cpus: WayCosts) -> Geometry | str:
     """The geometry of the sites, or a sentence that says why none is named.
 
-    Each distance is predicted from the others (leave-one-out predictive likelihood, Student's t with the scatter of the
-    others); each placement of a kind is as likely as the others before the data. Distances to lines and from CPU to
-    CPU have costs of their own, which must agree.
+    Each distance is predicted from the others (leave-one-out predictive likelihood, Student's t with their scatter).
+    All placements of a kind have equal prior probability. Distances to lines and from CPU to CPU have costs of their
+    own, which must agree.
     """
     count = to_lines.with_memory
     if len(to_lines.ends) - (count - to_lines.sites) < _FEWEST_DISTANCES:
@@ -210,10 +209,10 @@ def _leave_one_out(designs: Floats, value: Floats, half: Floats) -> Floats:
 
 
 def _agree(line: Floats, line_half: Floats, pair: Floats, pair_half: Floats) -> bool:
-    """Whether steps to lines and from CPU to CPU may be steps on the same ways: by direction in one proportion.
+    """Whether steps to lines and from CPU to CPU may be steps on the same paths: one proportion for all directions.
 
-    Both cross the same wires with messages of other kinds. The proportion that fits best, from 1 to 2 up to 2 to 1, may
-    leave no more (chi-squared) than steps show that do agree, but for a share of _DISAGREE.
+    Both cross the same wires with different messages. The best proportion, from 1:2 to 2:1, must fit by a chi-squared
+    test at level _DISAGREE.
     """
     if not np.isfinite(pair).all():
         return True
@@ -237,8 +236,8 @@ def _profile(ways: WayCosts, kind: dies.Kind, sites: int, places: Sequence[tuple
 
 
 def _hops(ways: WayCosts, steps: Floats) -> tuple[Floats, Floats]:
-    """The cost of a step by direction with half of its interval: from the scatter of the distances, or their own
-    intervals where those are wider."""
+    """The cost of a step by direction with half of its interval, from the scatter of the distances or, if wider, their
+    own intervals."""
     x = np.concatenate([steps, ways.offsets], axis=1)
     inverse = np.linalg.pinv(x.T @ x)
     cost = inverse @ (x.T @ ways.ns)

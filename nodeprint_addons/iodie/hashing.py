@@ -1,4 +1,4 @@
-"""What a line's address says of the cluster it is in: the parity of some of its bits, or the address modulo 3."""
+"""Rules for a line's cluster by its address: the parity of some of its bits, or the address modulo 3."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ _BEYOND_CHANCE = 4.0
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A rule that predicts on which side of a division a line is: the parity of the address `bits`, or where there are
-    none the address modulo 3. `groups` are the clusters on each side. `right` is the share of held-out lines (`lines`
-    of them, or pairs of lines in one page where `in_page`) for which it holds."""
+    """A rule that predicts a line's side of a division: the parity of the address `bits`, or without any the address
+    modulo 3.
+
+    `groups` are the clusters on each side. `right` is the share of correct predictions for held-out lines. `lines` is
+    their number, or that of pairs of lines in one page if `in_page`.
+    """
 
     bits: tuple[int, ...]
     groups: tuple[tuple[int, ...], ...]
@@ -36,9 +39,9 @@ class Rule(msgspec.Struct, frozen=True):
 def find(label: Ints, lines: pd.DataFrame, clusters: int, address_bits: int) -> list[Rule]:
     """Rules by the bits that a program can see, those inside a page: `address_bits` of them.
 
-    Bits above are unknown, and a memory controller's hash contains them; they are the same for all lines of a page.
-    So a rule is looked for in the lines themselves, and in pairs of lines of one page, which it puts on the same side
-    or not. It is found in one half of the pages and tested in the other.
+    Bits above are unknown but part of a memory controller's hash; they are the same for all lines of a page. Rules are
+    therefore fitted to the lines themselves, and to whether two lines of one page are on the same side. One half of the
+    pages fits a rule, and the other tests it.
     """
     bits = min(address_bits - LINE_BITS, _MOST_BITS)
     sure = label >= 0

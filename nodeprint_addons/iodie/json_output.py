@@ -1,4 +1,4 @@
-"""What was found of I/O dies for programs, as nodeprint_addons/iodie/iodie.json has it."""
+"""Results on I/O dies for programs, in the format of nodeprint_addons/iodie/iodie.json."""
 
 from __future__ import annotations
 

@@ -35,13 +35,12 @@ UNASSIGNED = -1
 
 
 class LineClusters(msgspec.Struct, frozen=True):
-    """Clusters of lines: `label` of each line (l, -1 where no cluster has a probability of SURE), its `probability`
-    (l), the `centers` in ns (k, e) around the mean of each end and line, and the `noise_ns` of one line's distance
-    from one end. `hidden` are the
-    lines of each place that has too few of them to make a cluster.
+    """Clusters of lines: the `label` of each line (l) and its `probability` (l); -1 if no cluster reaches SURE.
 
-    `separation` is the distance of the two nearest clusters in standard deviations (0 with one). `detectable_ns`: lines
-    at two sites one step apart would be separated if the step took that long.
+    `centers` are in ns (k, e) around the mean of each end and line. `noise_ns` is the noise of one line's distance from
+    one end. `hidden` has the number of lines of each site with too few to form a cluster. `separation` is the distance
+    of the two nearest clusters in standard deviations (0 with one). `detectable_ns` is the smallest step that would
+    separate lines at two adjacent sites.
     """
 
     label: Ints
@@ -79,10 +78,10 @@ def lines_for(share: float) -> int:
 
 
 def distances(tensor: xr.Dataset, cells: Bools | None = None) -> Floats:
-    """How much further than on average over its pass each line is from each end in the socket, ns (l, e).
+    """The extra distance of each line from each end in the socket, over the mean of its pass, ns (l, e).
 
-    The effect of each pair in each pass is removed, then the hops on a line are the sum of what both ends have to it
-    (least squares); what a line costs all ends alike is removed last.
+    The effect of each pair in each pass is removed first. The latencies on a line are then the sum of its distances
+    from both ends (least squares). A line's mean over all ends is removed last.
     """
     keep = np.ones(tensor.sizes["cell"], dtype=bool) if cells is None else cells
     between = tensor["between"].to_numpy()[keep]
@@ -113,8 +112,8 @@ def of_hops(tensor: xr.Dataset) -> LineClusters:
 
 
 def of_census(first: Floats, second: Floats, part: Ints) -> LineClusters:
-    """Clusters by a census, the distances of each line from each end (l, e) in each half of its loads; their number is
-    decided by the second half, which did not find them."""
+    """Clusters by a census: the distances of each line from each end (l, e) in each half of its loads. The second half,
+    which did not find them, decides their number."""
 
     def own(half: Floats) -> Floats:
         rest = less_pass_means(half.T, part).T
@@ -233,8 +232,8 @@ def k_means(points: Floats, count: int, rng: np.random.Generator) -> Ints:
 
 
 def separation(points: Floats, label: Ints, centers: Floats) -> float:
-    """How far the two nearest clusters are apart in `points` along the line between their `centers`, in standard
-    deviations; infinite where they have none."""
+    """The distance of the two nearest clusters of `points` along the line between their `centers`, in standard
+    deviations; infinite without deviations."""
     least = float("inf")
     for a in range(len(centers)):
         for b in range(a):
@@ -246,7 +245,7 @@ def separation(points: Floats, label: Ints, centers: Floats) -> float:
 
 
 def _mixture(values: Floats, scale: Floats, label: Ints) -> LineClusters:
-    """Normal clusters of one variance around the labels' centers: probabilities by expectation and maximisation."""
+    """Normal clusters of one variance around the labels' centers, by expectation maximization."""
     points, count = values / scale, int(label.max()) + 1
     probability = np.eye(count)[label]
     variance = 1.0
@@ -276,8 +275,10 @@ def _mixture(values: Floats, scale: Floats, label: Ints) -> LineClusters:
 def agreement(
     hops: LineClusters, hop_lines: pd.DataFrame, census: LineClusters, census_lines: pd.DataFrame
 ) -> tuple[int, float | None]:
-    """How many lines hops and census have in common, and whether both put them into the same clusters: the adjusted
-    Rand index, None if one of the two found a single cluster."""
+    """The number of lines common to latencies and census, and the adjusted Rand index of their clusters.
+
+    The index is None if one of the two found a single cluster.
+    """
     joined = _joined(hops, hop_lines, census, census_lines)
     sure = joined[(joined >= 0).all(axis=1)]
     several = hops.count > 1 and census.count > 1 and len(sure) > 1
@@ -287,8 +288,10 @@ def agreement(
 def in_hops(
     hops: LineClusters, hop_lines: pd.DataFrame, census: LineClusters, census_lines: pd.DataFrame
 ) -> Ints | None:
-    """The label of each line of a census by the clusters of hops, those that share most lines with its own; None where
-    they are not one to one."""
+    """The label of each line of a census by the latency cluster that shares most lines with its own.
+
+    None if the clusters are not one to one.
+    """
     sure = [pair for pair in _joined(hops, hop_lines, census, census_lines).tolist() if min(pair) >= 0]
     both = np.zeros((census.count, hops.count))
     for by_hops, by_census in sure:
@@ -300,7 +303,7 @@ def in_hops(
 
 
 def _joined(hops: LineClusters, hop_lines: pd.DataFrame, census: LineClusters, census_lines: pd.DataFrame) -> Ints:
-    """The labels by hops and by census of the lines that both have (l, 2)."""
+    """The labels by latency and by census of the lines that both have (l, 2)."""
     by_census = census_lines.assign(by_census=census.label).drop_duplicates(["run", "home", "number"], keep="last")
     joined = hop_lines.assign(by_hops=hops.label).merge(by_census, on=["run", "home", "number"])
     return joined[["by_hops", "by_census"]].to_numpy(np.int64)

@@ -1,6 +1,6 @@
 """Lines of one machine in files of their own: records with `--detail`, and tables with a row for each pair and address.
 
-Such a file has no labels. They are those of the node it is a file of, or what the hops themselves show.
+Such files have no labels. They come from the file's node, or from the latencies.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ _MOST_PAIRS = 0.9
 
 
 def read(paths: Sequence[Path], labels: Topology | None) -> tuple[NodeDies, list[xr.Dataset], list[xr.Dataset]]:
-    """The machine that files are of, each of them a run, whose dies are not yet found, with all passes and censuses.
-    Without `labels`, those of the first file's node are taken, else the groups that the hops show.
+    """The machine of `paths`, each of them a run, without dies yet, with all passes and censuses. By default `labels`
+    are those of the first file's node, else groups by latency.
 
-    Raises NodeprintError where a file is no such one, where none has lines, and where nothing says in which of several
-    sockets lines are.
+    Raises NodeprintError if a file has another format, if none has lines, and if the socket of the lines is unknown.
     """
     passes: list[xr.Dataset] = []
     censuses: list[xr.Dataset] = []
@@ -114,7 +113,7 @@ def _of_node(path: Path) -> Topology | None:
 
 
 def _of_hops(passes: Sequence[xr.Dataset], path: Path) -> Topology:
-    """CPUs in the groups that their hops show: cores, and of the finest other level the groups as its L3s."""
+    """CPUs in groups by their latencies: cores, and the groups of the finest other level as its L3s."""
     cpus = np.unique(np.concatenate([side for pass_ in passes for side in (pass_["a"], pass_["b"])]))
     by_pass = np.full((len(passes), len(cpus), len(cpus)), np.nan)
     for number, pass_ in enumerate(passes):

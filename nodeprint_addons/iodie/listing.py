@@ -1,4 +1,4 @@
-"""What was found of I/O dies for a terminal: sentences, a small floor plan, and the parts of all nodes as a table."""
+"""Results on I/O dies for a terminal: sentences, a small floor plan, and the components of all nodes as a table."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ MEASUREMENTS = ("coherence-cas", "coherence-faa", "coherence-flag1")
 def read(node_dir: Path) -> tuple[NodeDies, list[xr.Dataset], list[xr.Dataset]]:
     """A node of a campaign by the directory of its jobs, without dies; then the passes and the censuses of all runs.
 
-    A file that cannot be read is left out and named among what is missing. Raises NodeprintError where the folder is
-    none of a node, and where no record has lines.
+    An unreadable file is left out and listed as missing. Raises NodeprintError if the directory is not a node's, and if
+    no record has lines.
     """
     if not node_dir.is_dir():
         raise NodeprintError("there is no such folder", where=node_dir, advice="name a folder below nodes/")
@@ -77,7 +77,7 @@ def _read_files(node_dir: Path, name: str, missing: list[str]) -> tuple[list[xr.
 
 
 def of_records(run: str, detail: Records, missing: list[str]) -> tuple[list[xr.Dataset], list[xr.Dataset]]:
-    """The passes and censuses of a record file, which is called `run`; what it lacks is added to `missing`."""
+    """The passes and censuses of a record file, called `run`; missing items are added to `missing`."""
     if not len(detail.pairs["line_ns"]):
         missing.append(f"{run} was measured without --detail")
         return [], []
@@ -93,7 +93,7 @@ def of_records(run: str, detail: Records, missing: list[str]) -> tuple[list[xr.D
 def _tolerantly(
     reader: Callable[[str, Records], list[T]], run: str, detail: Records, kind: str, missing: list[str]
 ) -> list[T]:
-    """What a reader finds; where its records are not as they should be nothing, which is said."""
+    """The results of a reader; if its records are malformed, nothing, with a note in `missing`."""
     try:
         return reader(run, detail)
     except (KeyError, TypeError, ValueError, OverflowError):

@@ -1,6 +1,6 @@
-"""The same parts of the dies of many nodes: what each costs on every node.
+"""The cost of each component of the dies of many nodes.
 
-Parts are aligned by the numbers of the labels, over nodes whose dies have the same ends and the same sites.
+Components are aligned by the numbers of the labels, over nodes whose dies have the same ends and the same sites.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from nodeprint_addons.iodie.analysis import PART, NodeDies, part_costs, site_end
 
 
 def compare(nodes: Sequence[NodeDies]) -> pd.DataFrame | None:
-    """The parts that all nodes of the most frequent kind have, each with its `name`: a row for each part and `node`,
-    parts in the order of the first node. None if fewer than two nodes have the same dies."""
+    """The components shared by all nodes of the most frequent kind: a row for each (with its `name`) and `node`.
+
+    They are in the order of the first node. None if fewer than two nodes have the same dies.
+    """
     same = alike(nodes)
     if len(same) < 2:
         return None

@@ -1,4 +1,4 @@
-"""What each part of a way costs: least squares over ends, sites and clusters of lines, with what the data identify."""
+"""The cost of each part of a path: least squares over ends, sites and clusters of lines, and identifiability."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ UNKNOWN = Estimate(float("nan"), float("nan"))
 
 
 class Fit(msgspec.Struct, frozen=True):
-    """The parameters of the ways of one socket's lines, in ns: `value` (p), their `covariance` (p, p), which of them
-    the data `identified` (p), and the `degrees` of freedom behind each interval (p). `scatter_ns` is the standard
-    deviation of what is left of the mean hop between two ends.
+    """The parameters of the paths of one socket's lines, in ns: `value` (p) with their `covariance` (p, p).
 
-    `names` are ("end", (i,)): an end's own part, its cores and port, once for each of both ends; ("pair", (p, q)) and
-    ("line", (p, q)): what the way between two sites adds to the way from CPU to CPU, and from a CPU to a line. To the
-    lines of a site q without ends only differences are known: the ways there are less their mean over all p.
-    ("cluster", (s,)): by how much a cluster of lines differs from the mean of all. ("far", (i,)): what an end in
-    another socket adds to the ways from the ends here: its own part, the link, and the ways to it on both dies. Ends
-    are indices of the tensor's.
+    `identified` (p) marks those that the data identify, and `degrees` (p) are the degrees of freedom of each interval.
+    `scatter_ns` is the residual standard deviation of the mean latency between two ends.
+
+    `names` contain the tensor's indices of ends. `("end", (i,))` is an end's own cost (cores and port), once for each
+    of both ends. `("pair", (p, q))` is the cost of the path between two sites from CPU to CPU, and `("line", (p, q))`
+    that from a CPU to a line. For lines of a site q without ends only differences are known, from their mean over all
+    p. The parameter `("cluster", (s,))` is the deviation of a cluster of lines from the mean of all. `("far", (i,))` is
+    the cost of an end in another socket: its own, the link, and the paths to it on both dies.
     """
 
     names: tuple[Name, ...]
@@ -42,7 +42,7 @@ class Fit(msgspec.Struct, frozen=True):
     scatter_ns: float
 
     def positions(self, kind: str) -> dict[tuple[int, ...], int]:
-        """Where the parameters of a kind are, by the numbers of their parts."""
+        """The indices of the parameters of a kind, by their numbers."""
         return {parts: index for index, (name_kind, parts) in enumerate(self.names) if name_kind == kind}
 
     def estimate(self, index: int) -> Estimate:
@@ -58,12 +58,12 @@ class Fit(msgspec.Struct, frozen=True):
 
 
 def fit(tensor: xr.Dataset, clusters: LineClusters, sites: Sites | None) -> Fit:
-    """Least squares over the hops of each cell inside the socket.
+    """Least squares over the latencies of each cell inside the socket.
 
-    Ways to lines come from how the hops of a visit (a run's pass) differ over its lines and cells, less the mean of
-    each cell and of each line: what a pair, an end or the machine has in common in a visit moves none of them. Their
-    variance is clustered by lines and by cells (Cameron, Gelbach and Miller 2011). Ends and ways from CPU to CPU come
-    from the means between every two ends after that, with components of variance for two ends and for visits.
+    Paths to lines come from differences between the lines and cells of a visit (a run's pass). The mean of each cell
+    and of each line is removed: common effects of a pair, an end or the machine cancel. The variance is clustered by
+    lines and by cells (Cameron, Gelbach and Miller 2011). Ends and paths from CPU to CPU then come from the means
+    between every two ends. Their variance has components for two ends and for visits.
     """
     label = _labels(clusters)
     sure = label >= 0
@@ -117,11 +117,10 @@ def _by_ends(between: Ints, weight: Floats) -> tuple[Ints, Floats, Floats]:
 
 
 def _of_means(inverse: Floats, visits: Floats, residual: Floats, degrees: int) -> tuple[Floats, float]:
-    """The covariance of the mean of the estimates of each visit (p, v), and the variance of what is left of the means.
+    """The covariance of the mean of the estimates of each visit (p, v), and the residual variance of the means.
 
-    `residual` (b, v) has unit weights. What is left of the mean of all visits gives the variance between pairs of ends,
-    in which dependent visits are contained. What visits differ by beyond what is left of each alone gives that of
-    visits.
+    `residual` (b, v) has unit weights. The residuals of the mean of all visits give the variance between pairs of ends,
+    including that of dependent visits. The variance of visits is their variation beyond the residuals of each.
     """
     count = residual.shape[1]
     of_mean = float((residual.mean(axis=1) ** 2).sum()) / degrees
@@ -133,10 +132,12 @@ def _of_means(inverse: Floats, visits: Floats, residual: Floats, degrees: int) -
 
 
 def core(tensor: xr.Dataset) -> Estimate | None:
-    """How many cycles of its clock a core spends on a hop at each end; None if clocks did not change by CLOCKS_APART.
+    """The cycles of its clock that a core adds to a latency at each end; None if clocks changed by less than
+    CLOCKS_APART.
 
-    Least squares of the mean hops of a cell in each visit against the time of a cycle of both its ends, each less the
-    cell's mean over visits; the variance is by visits. What else changed with the clock, as the fabric's, is in it.
+    Least squares of a cell's mean latency in each visit against the cycle time of both its ends, each less its mean
+    over visits. The variance is by visits. Anything else that changed with the clock, such as the fabric's, is
+    included.
     """
     visit, part, ghz = (tensor[name].to_numpy() for name in ("visit", "part", "ghz"))
     visits = np.unique(visit)
@@ -159,9 +160,12 @@ def core(tensor: xr.Dataset) -> Estimate | None:
 
 
 def _to_lines(ns: Floats, ways: Floats, weight: Floats, visit: Ints, together: Floats) -> tuple[Floats, Floats, Bools]:
-    """The costs of ways to lines, their covariance, and which are identified, from hops (c, l) of cells and lines in
-    visits; `ways` says how often each way is in a hop (way, c, l). Ways that are `together` (site, way) have no mean,
-    which the least of all solutions gives them."""
+    """The costs of paths to lines, their covariance, and which are identified, from latencies `ns` (c, l) of cells and
+    lines.
+
+    `ways` is how often each path is in a latency (way, c, l). Paths that are `together` (site, way) have no mean; the
+    minimum-norm solution sets it.
+    """
     if not len(ways):
         return np.zeros(0), np.zeros((0, 0)), np.zeros(0, dtype=bool)
     seen, design = _less_means(ns, weight, visit), _less_means(ways, weight, visit)
@@ -189,10 +193,10 @@ def _by(influence: Floats) -> Floats:
 
 
 def _in_common(influence: Floats) -> Floats:
-    """What cells add to the covariance by lines: what the influences of a cell have in common over lines (p, c, l).
+    """The contribution of cells to the covariance by lines, from effects common to the lines of a cell (p, c, l).
 
-    It is the variance by cells less that of single influences, which the one by lines contains. The difference of both
-    may come out below zero by chance; a variance is not lowered by it.
+    It is the variance by cells less that of single influences, which the variance by lines contains. A difference below
+    zero by chance does not lower a variance.
     """
     count = influence.shape[2]
     alone = (influence - influence.mean(axis=2, keepdims=True)).reshape(len(influence), -1)
@@ -251,7 +255,7 @@ def _labels(clusters: LineClusters) -> Ints:
 
 
 def _design(between: Ints, here: Bools, sites: Sites | None) -> tuple[tuple[Name, ...], Floats]:
-    """The parameters of pairs, and how often each is in a hop: (cell, parameter)."""
+    """The parameters of pairs, and how often each is in a latency: (cell, parameter)."""
     columns: dict[Name, Floats] = {}
     for end in np.unique(between):
         columns["end", (int(end),)] = (between == end).sum(axis=1).astype(float)
@@ -262,7 +266,7 @@ def _design(between: Ints, here: Bools, sites: Sites | None) -> tuple[tuple[Name
 
 
 def _ways(between: Ints, here: Bools, clusters: int, sites: Sites | None) -> tuple[tuple[Name, ...], Floats]:
-    """The ways from site to site to a line, and how often each is in a hop: (way, cell, cluster)."""
+    """The paths from site to site to a line, and how often each is in a latency: (way, cell, cluster)."""
     site_pairs = _to_sites(sites)
     out = np.zeros((len(site_pairs), len(between), clusters))
     for row, (p, q) in enumerate(site_pairs):

@@ -1,4 +1,4 @@
-"""What was found of I/O dies in sentences, for terminal and pages."""
+"""Results on I/O dies in sentences, for terminal and pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KINDS = {"ring": "ring of {0}", "crossbar": "crossbar of {0}"}
 
 
 def interval(value: float, half: float) -> str:
-    """A cost with half of its 95 % interval, ns."""
+    """A cost with half of its 95% interval, ns."""
     return f"{cost(value, half)} ns" if np.isfinite(value) else "not identified"
 
 
@@ -65,7 +65,7 @@ def title(die: Die) -> str:
 
 
 def lines_sentence(die: Die) -> str:
-    """The clusters of lines, by hops and by census."""
+    """The clusters of lines, by latency and by census."""
     hops = die.clusters
     if hops.count == 1:
         text = "all alike"
@@ -106,12 +106,12 @@ def hidden_sentences(clusters: LineClusters) -> list[str]:
 
 
 def no_map_sentence(die: Die) -> str:
-    """Why there is no map, and what would have been found."""
+    """The reason for a missing map, and its detection limit."""
     return say("dies", "no_map", reason=die.no_map, step=f"{die.clusters.detectable_ns:.2f}")
 
 
 def map_sentences(die: Die) -> list[str]:
-    """What the map shows: sites, geometry, costs, and what fixes its orientation."""
+    """The map: sites, geometry, costs, and the basis of its orientation."""
     assert die.sites is not None
     word = level_name(die.level)
     sentences = [say("dies", "sites", count=die.sites.count, word=word)]
@@ -153,7 +153,7 @@ def _beyond_sentence(die: Die, site: int) -> str:
 
 
 def rule_sentence(rule: Rule) -> str:
-    """What an address says of the cluster of a line."""
+    """The rule for a line's cluster by its address."""
     criterion = say("dies", "parity", bits=list_text(rule.bits)) if rule.bits else "the address modulo 3"
     groups = " from ".join("{" + list_text(group) + "}" for group in rule.groups)
     where = say("dies", "page_pairs") if rule.in_page else "lines"
@@ -169,7 +169,7 @@ def rule_sentence(rule: Rule) -> str:
 
 
 def part_sentences(die: Die) -> list[str]:
-    """What the parts of a way cost, and what is not identified."""
+    """The costs of the parts of a path, and the unidentified ones."""
     own = die.own_parts
     ns = own["ns"]
     word = level_name(die.level)

@@ -41,10 +41,10 @@ class Sites(msgspec.Struct, frozen=True):
 def find(clusters: LineClusters) -> Sites | str:
     """The sites that the clusters' distances from the ends show, or a sentence that says why there are none.
 
-    Ends at one site are equally far from every cluster, up to what they cost all lines alike. The most sites that are
-    apart by GAP are taken, no more than there are clusters. The cluster of a site is the nearest of those that are
-    nearer to it than to the others. A cluster that is no site's has a site without ends: merged into the nearest one
-    it would shorten the ways from there.
+    Ends at one site are equally far from every cluster, except for a cost common to all lines. The largest number of
+    sites separated by GAP is used, at most one per cluster. The cluster of a site is the nearest one that is nearer to
+    it than to the others. Each remaining cluster has a site without ends; if merged into the nearest one, it would
+    shorten the paths from there.
     """
     if clusters.count < 2:
         return say("dies", "no_map_because", "alike")
@@ -68,16 +68,16 @@ def find(clusters: LineClusters) -> Sites | str:
 
 
 def _own_clusters(further: Floats) -> Ints | None:
-    """The cluster at each site, by how much further each is than from the sites on the mean (site, cluster); None where
-    a site has none that is nearer to it than to the others."""
+    """The cluster at each site, by the distances beyond the mean over sites (site, cluster). None if a site has no
+    cluster that is nearer to it than to the others."""
     nearest = further.argmin(axis=0)
     own = np.where(nearest == np.arange(len(further))[:, None], further, np.inf)
     return np.asarray(own.argmin(axis=1)) if np.isfinite(own.min(axis=1)).all() else None
 
 
 def _one_way(means: Floats, noise: Floats) -> bool:
-    """Whether ways (site, cluster of a site) differ by their direction, beyond what sites and clusters cost all alike
-    and beyond `noise`: were each cluster at its site, they would not."""
+    """Whether path costs (site, cluster of a site) depend on direction, beyond effects of sites and clusters and beyond
+    `noise`. They do not if each cluster is at its site."""
     beyond = means - means.T
     beyond -= np.subtract.outer(beyond.mean(axis=1), beyond.mean(axis=1))
     ways = means + means.T - np.add.outer(np.diag(means), np.diag(means))
