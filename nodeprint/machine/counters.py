@@ -16,7 +16,7 @@ from nodeprint.errors import printable
 from nodeprint.machine.tree import Tree
 from nodeprint.settings.texts import say
 
-#: Where a survey has them.
+#: Their directory in a survey.
 FOLDER = "nodeprint/likwid-perfctr"
 _CLOCK, _MEMORY = "CLOCK", "MEM"
 

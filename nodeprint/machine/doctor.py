@@ -46,7 +46,7 @@ class Fact:
 #: Without these nothing is measured here.
 _NEEDED = {"flock", "setsid", "gzip", "tar", "kernels", "two CPUs"}
 
-#: The programs that are looked for, with the option for their version; what is done without them is in texts.yaml.
+#: The programs to look for, with the option for their version; texts.yaml describes the consequences without them.
 _PROGRAMS = {
     "flock": "--version",
     "setsid": "--version",
@@ -105,7 +105,7 @@ def lines(facts: Sequence[Fact], warnings: Iterable[Warning]) -> list[str]:
 
 
 def _program(name: str, version_option: str) -> Fact:
-    # `make run` looks into the environment of this Python first; the administrator's folders are not in every PATH
+    # `make run` looks into the environment of this Python first; the administrator's directories are not in every PATH
     folders = (str(Path(sys.executable).parent), os.environ.get("PATH", ""), "/usr/sbin", "/sbin")
     path = shutil.which(name, path=":".join(folders))
     if path is None:

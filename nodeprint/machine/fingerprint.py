@@ -80,7 +80,7 @@ FIELDS: tuple[Field, ...] = (
     Field("cgroup_cpus", False, "CPUs' worth of time that control groups allow"),
     Field("cgroup_memory_gib", False, "memory that control groups allow"),
 )
-#: Fields that no verdict looks at: what else may have changed by itself, or by somebody's hand.
+#: Fields that no verdict uses: other values that may change by themselves or by hand.
 DRIFT: frozenset[str] = frozenset(
     {"memory_gib", "dimm_slots", "bmc", "adapter_firmware", "pcie_links", "modules", "kernel_parameters"}
 )

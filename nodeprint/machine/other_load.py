@@ -19,9 +19,9 @@ from nodeprint.settings.texts import say
 if TYPE_CHECKING:
     import pandas as pd
 
-#: A process that takes less of a CPU is no load: what the kernels' medians cannot show.
+#: A process with a smaller share of a CPU is no load, because the kernels' medians cannot show it.
 LEAST_SHARE = 0.05
-#: Processes that are named in a sentence.
+#: The number of processes listed in a sentence.
 _NAMED = 3
 #: A sentence has the numbers of so many Slurm jobs.
 _JOBS = 5
@@ -51,8 +51,9 @@ class Process(msgspec.Struct, frozen=True):
 class OtherLoad(msgspec.Struct, frozen=True):
     """Load of other processes over `seconds`, the largest first, without those below LEAST_SHARE.
 
-    `ended` is the share, in CPUs, of processes that ended since, such as those of a compiler. `jobs` are the numbers of
-    Slurm jobs on the node besides ours (node-run), `others` the total load besides ours at that time, in CPUs.
+    `ended` is the share, in CPUs, of processes that ended in this time, such as those of a compiler. `jobs` are the
+    numbers of Slurm jobs on the node besides ours (node-run), `others` the total load besides ours at that time, in
+    CPUs.
     """
 
     seconds: float
@@ -96,7 +97,7 @@ def readings(proc: Path = _PROC) -> pd.DataFrame:
     rows = []
     for process in proc.glob("[0-9]*"):
         for folder in (process, *_tasks(process)):
-            with suppress(OSError, ValueError, IndexError):  # it has ended meanwhile
+            with suppress(OSError, ValueError, IndexError):  # it has ended
                 text = (folder / "stat").read_text(errors="replace")
                 name, fields = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
                 parent, user, system, children, children_system, cpu = (int(fields[at]) for at in _FIELDS)

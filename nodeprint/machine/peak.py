@@ -18,11 +18,9 @@ _BYTES_A_TRANSFER = 8
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """The memory channels of a node that have modules, of `all_channels` that its processors have (0 unknown).
-
-    `mts` is their speed in millions of transfers per second, `rated_mts` that of the modules (0 unknown). If
-    `by_processor`, the modules are unknown, and the values are the most that the processors support.
-    """
+    """The memory channels of a node that have modules, of `all_channels` that its processors have (0 unknown). `mts` is
+    their speed in millions of transfers per second, `rated_mts` that of the modules (0 unknown). If `by_processor`, the
+    modules are unknown, and the values are the most that the processors support."""
 
     channels: int
     mts: int

@@ -16,10 +16,10 @@ from nodeprint.machine.tree import Tree
 _CPU = "sys/devices/system/cpu"
 _NODE = "sys/devices/system/node"
 
-#: What an operation on memory needs of a NUMA node (kernels/harness/memory.c); nodes with less are left out of it.
+#: Memory that an operation needs on a NUMA node (kernels/harness/memory.c); nodes with less are left out.
 LEAST_FREE_BYTES = 160 << 20
-#: One module of 24 (two a channel of a Zen 4 or 5 socket) is 4 % of a node; the nodes of two captured machines are
-#: within 2 % of their largest, which is what kernel and firmware keep. No module of a server has less than 2 GiB.
+#: One module of 24 (two a channel of a Zen 4 or 5 socket) is 4% of a node. NUMA nodes of two captured machines are
+#: within 2% of their largest, due to kernel and firmware memory. No module of a server has less than 2 GiB.
 _EVEN_SHARE, _LEAST_MODULE_BYTES = 0.97, 2 << 30
 #: Share of stolen time since boot from which it shows in medians.
 _STEAL = 0.001

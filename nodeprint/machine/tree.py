@@ -24,7 +24,7 @@ from typing import IO, cast
 from nodeprint import reading
 from nodeprint.errors import NodeprintError, unreadable
 
-#: What the root of a machine holds, best first.
+#: Paths that mark the root of a machine, best first.
 ROOT_MARKS = ("sys/devices/system/cpu", "sys/devices/system/node", "proc/cpuinfo")
 
 _FILE_LIMIT = 64 << 20  # the largest real file is an XML or cpuinfo of a few MiB

@@ -33,7 +33,7 @@ def read(path: Path) -> Facts:
     """Read a directory or archive of dumps `pu0`, `pu1`, .... Raises NodeprintError naming file and line."""
     tree = open_tree(path, marks=("",))
     below = ""
-    for _ in range(3):  # an archive has its folder on top
+    for _ in range(3):  # an archive has its directory on top
         names = tree.names(below)
         if len(names) == 1 and not _numbers(tree, below):
             below += f"{names[0]}/"

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Level, Topology, Warning, warning
 
-#: Where a survey has it.
+#: Its path in a survey.
 PATH = "nodeprint/likwid-topology.csv"
 #: A row of its table of hardware threads: CPU, thread of its core, core, (die,) socket; then whether it is available.
 _ROW = re.compile(r"(\d{1,7})[\s,]+(\d{1,7})[\s,]+(\d{1,7})[\s,]+(?:(\d{1,7})[\s,]+)?(\d{1,7})[\s,]+\*?[\s,]*")
 _NUMBER = re.compile(r"\d{1,7}")
-#: Levels that it has, and what they are called there.
+#: Its levels, with their names there.
 _WORDS: Mapping[Level, str] = {"socket": "sockets", "core": "cores", "ccx": "groups of the L3", "numa": "NUMA domains"}
 
 Groups = frozenset[frozenset[int]]

@@ -16,7 +16,7 @@ from nodeprint.settings.texts import say
 Level = Literal["socket", "half", "quadrant", "ccd", "ccx", "cluster", "core", "numa"]
 LEVELS: tuple[Level, ...] = ("socket", "half", "quadrant", "ccd", "ccx", "cluster", "core")
 
-#: Where a label comes from.
+#: The source of a label.
 Provenance = Literal["sysfs", "cpuid", "table", "numa", "unknown"]
 
 

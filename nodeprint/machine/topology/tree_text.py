@@ -79,7 +79,7 @@ def _branch(tree: RichTree, topology: Topology, cpus: list[Cpu], levels: list[Le
         if cores:
             text += f"  {cores} core{'s' * (cores != 1)}"
         text += f"  [cyan]{_short(cpu.cpu for cpu in members)}[/cyan]"
-        # what is all of a part is named beside it, and not below again
+        # a level with the same CPUs is on this line, and not below again
         here = tuple(sorted(cpu.cpu for cpu in members))
         finer = [lower for lower in below if here not in topology.groups(lower).values()]
         _branch(tree.add(text), topology, members, finer)
