@@ -76,8 +76,8 @@ def read_own(path: Path, advice: str) -> Any:
         raise NodeprintError("not YAML", where=path, line=mark.line + 1 if mark else None, advice=advice) from error
 
 
-#: What YAML 1.1 takes for something else than YAML 1.2: numbers without a point or without a sign in the exponent for
-#: text, `no` and `on` for truth values, days for dates.
+#: Values whose type differs in YAML 1.1: exponents without a point or a sign are text, `no` and `on` truth values, and
+#: days dates.
 _EXPONENT = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$")
 _TRUTH = re.compile(r"(?:true|True|TRUE|false|False|FALSE)$")
 _OTHERWISE = ("tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:bool")
@@ -180,7 +180,7 @@ def text(value: DataclassInstance | Struct) -> str:
     return str(yaml.dump(plain(value), Dumper=_Dumper, sort_keys=False, width=120))
 
 
-#: What a value must be, by the type that a schema asks for.
+#: The required form of a value, by the type in the schema.
 _TYPES = {
     "string": "text",
     "integer": "a whole number",
@@ -189,7 +189,7 @@ _TYPES = {
     "array": "a list",
     "object": "keys with values",
 }
-#: What is wrong with a value, by the rule of the schema that it breaks.
+#: The error of a value, by the schema rule that it breaks.
 _RULES = {
     "type": "must be {rule}, not {value}",
     "minimum": "must be at least {rule}, not {value}",

@@ -16,7 +16,7 @@ def commit() -> str:
 
 def described(checkout: Path) -> str:
     """The commit of a directory that is itself a checkout, else an empty text."""
-    if not (checkout / ".git").exists():  # the folder may lie in a repository of something else
+    if not (checkout / ".git").exists():  # the directory may lie in another repository
         return ""
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--exclude=*"]
     try:

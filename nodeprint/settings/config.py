@@ -17,7 +17,7 @@ from nodeprint.settings import checked_yaml
 from nodeprint.settings.config_file import Config
 from nodeprint.settings.measurements import measurements
 
-#: What a measurement is, and what node-run says itself.
+#: Options that define a measurement, or that node-run sets.
 _NOT_ARGUMENTS = ("--op", "--mode", "--out", "--job", "--run", "--plan", "--help", "--launcher", "--nodes", "--ranks")
 #: Arguments end up on a command line of node-run: words of option letters, numbers, names and lists.
 _WORD = re.compile(r"[A-Za-z0-9_.,:=/+%@-]+")

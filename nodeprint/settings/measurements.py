@@ -18,7 +18,7 @@ from nodeprint.settings import checked_yaml, former_keys, sources
 
 _ADVICE = "docs/how-to/add-a-kernel.md has an example"
 
-#: What a coordinate of this name is, unless the model's `labels` say otherwise: a CPU's slot, a NUMA node's order.
+#: The type of a coordinate by name, unless the model's `labels` override it: a CPU's slot, a NUMA node's order.
 LABELS: Mapping[str, str] = {
     "cpu": "cpu",
     "a": "cpu",
@@ -230,7 +230,7 @@ def _typed(value: Any, kind: Any, path: Path, key: str) -> Any:
 
 #: The type of sets of labels, which are written as [cpu, cpu x depth].
 _SETS = tuple[tuple[str, ...], ...]
-#: What must be written, by type.
+#: The required form of a value, by type.
 _WORDS: Mapping[Any, str] = {
     str: "text",
     int: "a whole number",
