@@ -10,8 +10,8 @@ from nodeprint.simulate import load_cells, memory_cells, system_cells
 from nodeprint.simulate.drawn_run import DrawnRun, with_noise
 from nodeprint.simulate.simulated_node import NodeRun
 
-#: What `draw` gives: measurements that share one model of the chip (a slow clock shows in all of them), and so are no
-#: single value of their kernels' measurements.yaml as others are.
+#: Measurements that `draw` returns. They share one model of the chip: a slow clock affects all of them. A single value
+#: in a kernel's measurements.yaml cannot describe them.
 MEASUREMENTS = (
     "chase-latency",
     "chase-levels",

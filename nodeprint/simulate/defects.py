@@ -37,7 +37,7 @@ class NodeDefects:
     memory_channel: dict[int, float] = field(default_factory=dict)
     #: Factors on the latency from the CPUs of a NUMA node or CCD (level and number) to the memory of a NUMA node.
     memory_path: dict[tuple[str, int, int], float] = field(default_factory=dict)
-    #: By socket what a power limit leaves of the clock with all cores at work, and bad cooling when it is hot.
+    #: By socket: the remaining share of the clock under a power limit (all cores busy), and with bad cooling (hot).
     power_limit: dict[int, float] = field(default_factory=dict)
     cooling: dict[int, float] = field(default_factory=dict)
     #: By NUMA node the share of memory that has no huge pages.

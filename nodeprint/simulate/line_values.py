@@ -27,7 +27,7 @@ def line_values(
     """
     out = np.empty((len(values), plan.spread.lines))
     over = np.asarray(values, dtype=np.float64)
-    if not node.path.in_ccx.all():  # hops inside a CCX are no part of the mean of a way over the die
+    if not node.path.in_ccx.all():  # the mean of a path over the die excludes pairs inside a CCX
         over = np.where(node.path.in_ccx, over[~node.path.in_ccx].mean(), over)
     for socket, pool in enumerate(pools):
         way_of, on = lines.ways(node.layout, over, pool.modes, socket)

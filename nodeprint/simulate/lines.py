@@ -26,11 +26,11 @@ Hashing = Literal["random", "parity", "modulo 3"]
 
 #: Lines of a census, and of the pool they are taken from (kernels/harness/census.h, memory.h).
 CENSUS_LINES, POOL_LINES = 512, 1 << 18
-#: A hop in a quadrant of an EPYC 7702 takes 101 to 131 ns with the line's quadrant: two CPUs, two steps.
+#: Latency in a quadrant of an EPYC 7702 is 101 to 131 ns by the line's quadrant: two CPUs, two steps.
 STEP_NS = 7.5
-#: What each step between the ends of a pair adds to its hops.
+#: Extra latency per step between the ends of a pair.
 PAIR_STEP_NS = 5.0
-#: A load after a flush from a CPU at the line's site, what another socket adds, what lines and halves differ by.
+#: A load after a flush from a CPU at the line's site, the extra cost of another socket, SDs of lines and halves.
 _RELOAD_NS, _FAR_NS, _LINE_NS, _HALF_NS = 118.0, 90.0, 3.0, 2.4
 #: Bits of a line's number in its page of 4 KiB, whose parity chooses a site with hashing by parity.
 _PAGE_BITS, _MASKS = 6, (0b001101, 0b110010)

@@ -17,14 +17,14 @@ from nodeprint.simulate.silicon import Paths
 from nodeprint.simulate.silicon import latency as hop_latency
 from nodeprint.simulate.simulated_node import NodeRun
 
-#: A hop out of a CCX beside the traffic of another: an idle fabric is a little slower than one at work, and on a full
-#: one a hop waits.
+#: Factor on latency out of a CCX by the traffic of another. An idle fabric is a little slower than a busy one; on a
+#: full one a transfer waits.
 _BESIDE = {"idle": 1.0, "light": 0.985, "full": 1.12}
-#: Operations in a cycle by vectors of 256 bits in two units; what all cores at work leave of a core's clock at first
-#: and when the node is hot; the noise of a cell.
+#: Operations in a cycle by vectors of 256 bits in two units. Remaining share of a core's clock with all cores busy, at
+#: first and on a hot node; noise of a cell.
 _FLOPS_A_CYCLE, _PHASES = 16.0, {"ramp": 0.97, "first": 0.93, "steady": 0.9}
 _LOAD_CELL = 0.3
-#: The system takes 0.02 % of a CPU's time, on the first core five times as much.
+#: The system takes 0.02% of a CPU's time, on the first core five times as much.
 _LOST, _LOST_SD, _FIRST_CORE, _BUSY = 2e-4, 0.6, 5.0, 0.45
 
 

@@ -20,21 +20,21 @@ from nodeprint.simulate import lines
 
 Floats = npt.NDArray[np.float64]
 
-#: Cost of a part, ns a hop. A core pays its share of protocol work in its own clock, a port and the mesh in the
-#: fabric's.
+#: Cost of a component, ns per latency. A core's share of protocol work scales with its own clock, that of a port and
+#: the mesh with the fabric's.
 CORE_NS, SMT_NS, RING_NS, RING_STEP_NS = 7.0, 3.0, 8.5, 0.6
 PORT_NS, MESH_NS, HOME_DETOUR_NS, LINK_NS = 45.0, 53.0, 90.0, 88.0
 
-#: Where cores are fused off, means inside CCXs have this standard deviation, and the more the more cores are off: of
-#: published parts 0.43 ns with six of eight cores (EPYC 9454) and 0.78 ns with three (EPYC 74F3). None is beyond
-#: 1.26 ns, so that they are drawn evenly and not normally.
+#: Standard deviation of means inside CCXs, and its growth with the share of fused-off cores. Published parts have
+#: 0.43 ns with six of eight cores (EPYC 9454) and 0.78 ns with three (EPYC 74F3). None is beyond 1.26 ns, so draws are
+#: uniform, not normal.
 HARVESTED_NS, HARVESTED_SLOPE_NS = 0.2, 0.93
 
 #: A message: what MPI takes for itself, and how many cache lines a core copies at a time.
 START_NS, LINES_UNDERWAY = 1500.0, 24.0
-#: What a byte of a message takes longer than inside a quadrant where a socket has four: to the quadrant at the same
-#: memory controller, which streams, to those at the other one, and to another socket with each end in the later half of
-#: a socket's quadrants. Of a message of 1 MiB 78 us become 74, 84, and 10 us more (docs/method/messages.md).
+#: Extra time per byte of a message over that inside a quadrant, if a socket has four. The values are for
+#: the quadrant at the same memory controller, which streams, and for those at the other one. The last is for another
+#: socket, for each end in the later half of its quadrants. A message of 1 MiB takes 74 and 84 us instead of 78, and 10 us more (docs/method/messages.md).
 STREAMED_NS, CONTROLLERS_NS, FAR_NS = -4000.0 / (1 << 20), 6000.0 / (1 << 20), 10000.0 / (1 << 20)
 
 
@@ -91,7 +91,7 @@ class Paths:
     n_ccx: int
     n_quadrants: int
     n_sockets: int
-    #: What the way between the sites of both ends adds to a hop, ns (p).
+    #: Extra latency of the path between the sites of both ends, ns (p).
     apart_ns: Floats
 
     @property
@@ -154,7 +154,7 @@ class Chip:
     whole: float = 1.0
     #: One NUMA node a socket: lines are interleaved over its quadrants, which are equally far then.
     nps1: bool = False
-    #: Extra factors of single pairs (p), for defects that are no part of the path.
+    #: Extra factors of single pairs (p), for defects outside the path.
     pair: Floats = field(default_factory=lambda: np.ones(1))
 
 

@@ -20,11 +20,11 @@ Floats = npt.NDArray[np.float64]
 
 #: The clock of a core.
 HZ = 3.4e9
-#: Relative standard deviations: between nodes' memories and links, between cores, between processors at work.
+#: Relative standard deviations: between nodes' memories and links, between cores, between busy processors.
 _MEMORY, _CORE, _PROCESSOR = 0.004, 0.0003, 0.015
 #: By how much a node's clock is below the fastest, on average: clocks of a fleet have a tail downwards.
 _SLOWER = 0.0005
-#: Of a clock probe: between runs, between probes of a run.
+#: Standard deviations of a clock probe: between runs, between probes of a run.
 _CLOCK_RUN, _PROBE = 0.001, 0.003
 
 

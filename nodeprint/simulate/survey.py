@@ -11,7 +11,7 @@ from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Cpu, NumaNode, Topology
 
-#: What every simulated node says of itself unless a defect changes it.
+#: The fingerprint of every simulated node unless a defect changes it.
 FINGERPRINT: Mapping[str, str] = {
     "microcode": "0x830107c",
     "bios": "1.2.3",

@@ -22,7 +22,7 @@ Cells = tuple[dict[str, list[Key]], Floats]
 
 #: How many times as long a load from memory takes by the pages that it is in.
 _WALK = {"base": 1.4, "huge": 1.0}
-#: A barrier of so many cores by a counter, whose line visits all, and by a tree: ns a core, and ns a level of the tree.
+#: A barrier by a counter, whose line visits all cores (ns a core), and by a tree (ns a level, branching factor).
 _COUNTER_NS, _LEVEL_NS, _FAN = 60.0, 250.0, 4
 #: Relative standard deviations: between runs, of a cell in a run, of a pass of it.
 _RUN, _CELL, _PASS = 0.005, 0.005, 0.006
@@ -113,7 +113,7 @@ def _cpus(of: NodeRun, cores: Sequence[int]) -> list[Key]:
     return [of.cpu_of_core[core] for core in cores]
 
 
-#: What the models of this module make; all others are as the kernels' files say.
+#: Measurements with a model in this module; the kernels' files define all others.
 _MODELED: Mapping[str, Callable[[NodeRun], Cells]] = {
     "chase-pages": _walks,
     "fault-huge": _fragments,
