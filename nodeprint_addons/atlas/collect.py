@@ -30,8 +30,8 @@ _SOURCES = {
 }
 
 
-#: Medians inside a CCX and between CCXs of a socket, of matrices that were sent to the tool's project and are no file
-#: of it; `file` has the number there. The home of the line was not controlled.
+#: Medians inside a CCX and between CCXs of a socket, from matrices in the issues of the tool's project; `file` is the
+#: issue number. The home of the line was not controlled.
 _SENT = tuple(
     PublishedMachine(processor, sockets, cpus, "cas", {"same CCX": inside, "same socket": between}, _ISSUES, issue)
     for processor, sockets, cpus, inside, between, issue in (

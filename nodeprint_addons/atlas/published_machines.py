@@ -19,7 +19,7 @@ from nodeprint.summary.node_summary import NodeSummary, processor_key
 
 #: Figures of one processor vary so much with the clock alone.
 _ALIKE = 0.1
-#: Classes of which the home of the line makes no difference, as the line stays in one cache; and how they are called.
+#: Classes unaffected by the home of the line, as it stays in one cache; with their names.
 _INSIDE = {"same core": "inside a core", "same CCX": "inside the CCX", "same socket": "inside the socket"}
 
 

@@ -20,7 +20,7 @@ from nodeprint.waiting import counted
 from nodeprint_addons.iodie import analysis, json_output, line_files, listing, node_lines
 from nodeprint_addons.iodie.analysis import NodeDies
 
-#: Of what is kept of a node, and of the method that finds it: one more where either changes.
+#: The version of a node's cached result and its method; increase it if either changes.
 SCHEMA = 6
 _FILE = "dies.msgpack.zst"
 

@@ -22,7 +22,7 @@ from nodeprint_addons.iodie.line_clusters import LineClusters
 from nodeprint_addons.iodie.paths import Fit
 from nodeprint_addons.iodie.sites import Sites
 
-#: An end stands apart where its interval does, by so much, and by more than a healthy die shows with this probability.
+#: Least excess of an outlying end, ns, and the probability of a false one on a healthy die.
 _APART_NS, _FALSE = 2.0, 0.01
 
 

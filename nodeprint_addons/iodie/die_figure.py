@@ -19,7 +19,7 @@ from nodeprint_addons.iodie import listing, sentences
 from nodeprint_addons.iodie.data import rows_of
 from nodeprint_addons.iodie.die import Die
 
-#: In mm: a site, a CCD beside it, and what is between sites across and along.
+#: In mm: a site, a CCD next to it, and the gaps between sites across and along.
 _SITE, _END, _ACROSS, _ALONG = (34.0, 15.0), (23.0, 7.0), 26.0, 12.0
 _WIDTH = 2 * (_END[0] + 3 + _SITE[0]) + _ACROSS
 #: So many sites have room for a line between every two.

@@ -27,7 +27,7 @@ _FEWEST_DISTANCES = 6
 _DISAGREE = 0.001
 #: More sites have too many placements to try them all.
 _MOST_SITES = 8
-#: Placements less likely by no more than this, in logarithms, are in the 95 % interval of a profile likelihood.
+#: Placements less likely by no more than this, in logarithms, are in the 95% interval of a profile likelihood.
 _PROFILE = 1.92
 #: What distances scatter by at least, ns: two wires are never alike.
 _LEAST_NS = 0.05

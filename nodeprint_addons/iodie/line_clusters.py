@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint_addons.iodie.data import Bools, Floats, Ints
 
-#: The two nearest clusters must be so many standard deviations apart, as in the kernel (kernels/harness/clusters.h): an
-#: even spread that is cut in the middle reaches 3.46, a normal one 2.65.
+#: Least separation of the two nearest clusters in standard deviations, as in the kernel (kernels/harness/clusters.h).
+#: A uniform distribution cut in the middle reaches 3.46, a normal one 2.65.
 SEPARATION = 3.5
 #: More clusters than memory channels of any known part.
 MOST_CLUSTERS = 16

@@ -15,9 +15,9 @@ from nodeprint_addons.iodie.sites import Sites
 Name = tuple[str, tuple[int, ...]]
 #: By so much, relative, clocks must have changed for a core's part to be separated from its port's.
 CLOCKS_APART = 0.03
-#: A direction of the parameters that moves no hop by more than this is not identified.
+#: A direction of the parameters that changes no latency by more than this is not identified.
 _NULL = 1e-8
-#: What the data do not identify.
+#: The estimate of unidentified parameters.
 UNKNOWN = Estimate(float("nan"), float("nan"))
 
 

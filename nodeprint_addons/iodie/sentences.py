@@ -13,7 +13,7 @@ from nodeprint_addons.iodie.geometry import Geometry
 from nodeprint_addons.iodie.hashing import Rule
 from nodeprint_addons.iodie.line_clusters import LineClusters
 
-#: A place with a smaller share of the lines is not expected: a channel of twelve has 8 %.
+#: A place with a smaller share of the lines is not expected: a channel of twelve has 8%.
 _SMALL_SHARE = 0.04
 _KINDS = {"ring": "ring of {0}", "crossbar": "crossbar of {0}"}
 
