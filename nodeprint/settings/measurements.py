@@ -61,8 +61,8 @@ class FindingTerm:
     applies if no node has a clock above its base clock; `source` is their origin. `criterion`: an outcome is based on
     it unless acceptance.yaml overrides it. `causes` are keys of reports/texts.yaml, or words with hyphens; `remedy` is
     the advice. A finding of a share of the time may have an id (`finding`) and a `sentence`. If findings share a
-    measurement point, the one of the lowest `rank` is the finding. Noise or a slower clock on a CPU affects all that
-    runs there.
+    measurement point, the one of the lowest `rank` is the finding, and the others are details. Noise or a slower clock
+    on a CPU affects everything that runs there.
     """
 
     name: str
@@ -82,12 +82,12 @@ class FindingTerm:
 
 @dataclass(frozen=True)
 class Simulated:
-    """Values of a healthy node of a simulated fleet: `value`, in the unit of the model's `value`, for each first CPU.
+    """Values of a healthy node of a simulated fleet.
 
-    `each` is the component type; `words` has a factor by the word of each other dimension. With `clock`, the value
-    scales with the core clock; metrics that are better when lower scale inversely. `defects` have the names by which
-    they are injected (`node003: idle-state +200%`, or `idle-state core 5 +200%`), each with the words that it changes
-    (none: all).
+    `value`, in the unit of the model's `value`, is that of the first CPU of each component (`each`). `words` has a
+    factor by the word of each other dimension. With `clock`, the value scales with the core clock; metrics that are
+    better when lower scale inversely. `defects` have the names by which they are injected (`node003: idle-state +200%`,
+    or `idle-state core 5 +200%`), each with the words that it changes (none: all).
     """
 
     value: float
@@ -99,7 +99,8 @@ class Simulated:
 
 @dataclass(frozen=True)
 class Here:
-    """How `nodeprint here` measures it: `name` on the terminal, and `arguments` of the kernel from poor to rich.
+    """How `nodeprint here` measures it: `name` on the terminal, and `arguments` of the kernel from least to most
+    thorough.
 
     The available time selects one of them.
     """

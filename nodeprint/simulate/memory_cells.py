@@ -23,8 +23,8 @@ _CORE_NS, _DRAM_NS = 12.0, {"own": 83.0, "near": 98.0, "far": 188.0}
 _RATE, _LINK_RATE = {"load": 150e9, "store_mem": 75e9, "copy": 110e9, "triad": 115e9}, 70e9
 #: What base pages leave of a rate: address translations that huge pages do not need.
 _PAGES = {"huge": 1.0, "base": 0.9}
-#: A CCD's port: 32 and 16 bytes in a cycle of a fabric of 1.467 GHz. Share of a CCX that shares one; remaining share
-#: from another socket and from all memory.
+#: A CCD's port: 32 and 16 bytes in a cycle of a fabric of 1.467 GHz. Factors for a CCX that shares one, and for
+#: traffic from another socket and from all memory.
 PORT = {"load": 46.9e9, "store_mem": 23.5e9}
 _SHARING_CCX, _FROM = 0.85, {"own": 1.0, "other_socket": 0.8, "all": 0.9}
 _CYCLES = {"l1": 4.0, "l2": 14.0, "l3": 46.0}
