@@ -42,11 +42,11 @@ class Modes:
 
     `step_ns` is the cost of a step between sites on the path to a line (0: all lines are alike). `pair_step_ns` is that
     on the path from CPU to CPU. `shares` are the shares of lines at each site (empty: equal). If `clustered`, a pass
-    draws equally from each site, else any lines. `die` and `sites` are the geometry (nodeprint/machine/dies.py):
-    quadrants on a ring, or with another number of sites the CCDs of a socket in order. `hashing` selects what a line's
-    address reveals of its site: nothing, the parity of some bits, or (three or six sites) the address modulo 3. The
-    page's own address, unknown to a program, contributes too. `slow_way` is two sites and the extra cost of their path
-    beyond its steps, ns.
+    draws equally from each site, else any lines. `die` and `sites` are the geometry (nodeprint/machine/dies.py). By
+    default these are quadrants on a ring; with another number of sites they are the CCDs of a socket in order.
+    `hashing` selects what a line's address reveals of its site: nothing, the parity of some bits, or (three or six
+    sites) the address modulo 3. The page's own address, unknown to a program, contributes too. `slow_way` is two sites
+    and the extra cost of their path beyond its steps, ns.
     """
 
     step_ns: float = 0.0

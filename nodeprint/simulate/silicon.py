@@ -32,9 +32,9 @@ HARVESTED_NS, HARVESTED_SLOPE_NS = 0.2, 0.93
 
 #: A message: what MPI takes for itself, and how many cache lines a core copies at a time.
 START_NS, LINES_UNDERWAY = 1500.0, 24.0
-#: Extra time per byte of a message over that inside a quadrant, if a socket has four. Values are for the quadrant at the
-#: same memory controller, which streams, and for those at the other one. The last is for another socket, for each end
-#: in the later half of its quadrants. A message of 1 MiB takes 74 and 84 us instead of 78, and 10 us more
+#: Extra time per byte of a message over that inside a quadrant, if a socket has four. Values are for the quadrant at
+#: the same memory controller, which streams, and for those at the other one. The last is for another socket, for each
+#: end in the later half of its quadrants. A message of 1 MiB takes 74 and 84 us instead of 78, and 10 us more
 #: (docs/method/messages.md).
 STREAMED_NS, CONTROLLERS_NS, FAR_NS = -4000.0 / (1 << 20), 6000.0 / (1 << 20), 10000.0 / (1 << 20)
 
