@@ -1,9 +1,9 @@
-"""The verdict of a campaign as types: complete, so that every sentence, file and figure is made from it alone.
+"""The verdict of a campaign as types: the only source of every sentence, file and figure.
 
 Numbers of CPUs, cores and NUMA nodes are those of the node's operating system. Effects, intervals and tolerances are
-relative to the peers' center (0.02 is 2 %; of a share of the time they are that share); `*_unit` is the same in the
-measurement's unit. Nothing here is a sentence: `nodeprint.report.text` makes those. What outcomes mean is in
-`nodeprint.judge.outcome`.
+relative to the peers' center (0.02 is 2%). For a share of the time they are differences of that share. `*_unit` is the
+same value in the measurement's unit. `nodeprint.report.text` makes the sentences, and `nodeprint.judge.outcome` defines
+the outcomes.
 """
 
 from nodeprint.judge.verdict.campaign_verdict import SCHEMA, Verdict

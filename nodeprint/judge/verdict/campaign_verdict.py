@@ -1,4 +1,4 @@
-"""The verdict of a campaign: its fleet, its nodes and its messages, and what of them --fail-on counts."""
+"""The verdict of a campaign: its fleet, its nodes, its messages and the outcomes that --fail-on counts."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ SCHEMA = 5
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """The verdict of a campaign. `recheck` are the nodes to measure as a further job: suspects, invalid nodes and
-    control nodes; `criteria` the metrics that an outcome rests on. `method` is the version of the method, 0 of
-    verdicts that do not state it, and `rules` are the acceptance rules in force, every default included."""
+    """The verdict of a campaign. `recheck` lists the nodes to measure in a further job: suspects, invalid nodes and
+    control nodes. `criteria` are the deciding metrics. `method` is the version of the method, 0 if the verdict does not
+    state it. `rules` are the acceptance rules in force, including every default."""
 
     campaign: str
     simulated: bool
@@ -36,7 +36,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     @property
     def outcomes(self) -> list[Outcome | FleetOutcome]:
-        """The outcomes of the fleet, of the messages between its nodes, and of these."""
+        """The outcomes of the fleet, of the messages between its nodes, and of the nodes."""
         between = [fabric.outcome for fabric in self.fabric]
         return [self.fleet.outcome, *between, *(node.outcome for node in self.nodes.values())]
 

@@ -1,4 +1,4 @@
-"""What is compared, and an interval: what findings, agreements and groups of a verdict are all said of."""
+"""A component and an interval, which findings, agreements and groups of a verdict share."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import msgspec
 
 
 class Component(msgspec.Struct, frozen=True):
-    """What is compared. `term` is its kind (node, socket, class, quadrant, link, ccd, ccx, block, core; of other
-    measurements their term in measurements.yaml: numa, cache, bandwidth, clock, ...), `component_type` the kind of
-    contrast that decided (core-near, core-far, ...), `where` its place, e.g. {"core": 37, "cpu": 37}. Parts are called
-    by what they are on the machine: of the terms quadrant and link `numa` where it shows NUMA nodes and no quadrants,
-    of ccd, block and ccx `ccx`, or `cluster` where it shows clusters and no L3; a `class` has its name."""
+    """A component that is compared. `term` is its kind: node, socket, class, quadrant, link, ccd, ccx, block or core.
+    Other measurements use their term in measurements.yaml: numa, cache, bandwidth, clock, ... `component_type` is the
+    kind of the deciding contrast (core-near, core-far, ...). `where` gives its position: {"core": 37, "cpu": 37}.
+
+    The machine's parts give the names in `where`. Quadrants and links are `numa` if the machine shows NUMA nodes and no
+    quadrants. The terms ccd, block and ccx are `ccx`, or `cluster` if it shows clusters and no L3. A `class` has its
+    name.
+    """
 
     term: str
     component_type: str

@@ -1,4 +1,4 @@
-"""What a verdict says of the messages between the nodes of a partition."""
+"""The verdict on the messages between the nodes of a partition."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from nodeprint.judge.verdict.node_figures import LOST
 
 
 class SizeFigure(msgspec.Struct, frozen=True):
-    """Messages of a size over the links `within` a switch or rack, or over those between them: median, lowest and
-    highest of the links' medians over runs."""
+    """Messages of one size over the links `within` a switch or rack, or over those between them. The median, low and
+    high values summarize the links' medians over runs."""
 
     message_bytes: int
     within: bool
@@ -22,12 +22,12 @@ class SizeFigure(msgspec.Struct, frozen=True):
 
 
 class FabricVerdict(msgspec.Struct, frozen=True):
-    """Messages between the nodes of a partition: medians (from, to) in ns, slow nodes and links as findings, whose
-    component has where = {"node": name} or {"node": from, "to": to} and `sends`/`receives` as 1; the smallest effects
-    that are found and the tolerances by component type (fabric-node, fabric-link). `inconclusive` says why nothing can
-    be concluded: too-few-nodes, one-run, beyond-tolerance (a detection limit is beyond 2.5 tolerances) or empty. Of
-    several message sizes the largest decides and all else is of it; `by_size` has every size, `smallest_ns` the medians
-    of the smallest.
+    """Messages between the nodes of a partition: medians (from, to) in ns. Slow nodes and links are findings. Their
+    component has where = {"node": name} or {"node": from, "to": to} and `sends`/`receives` as 1. `limits` has the
+    detection limits and tolerances by component type (fabric-node, fabric-link). `inconclusive` gives the reason if
+    nothing can be concluded: too-few-nodes, one-run, beyond-tolerance (a detection limit is beyond 2.5 tolerances) or
+    empty. The largest message size decides, and all other fields describe it; `by_size` has every size, `smallest_ns`
+    the medians of the smallest.
 
     Background load took up to `disturbed` of a run's CPU time, or that share of its values is flagged. From LOST on,
     values have an asterisk.
@@ -60,7 +60,7 @@ class FabricVerdict(msgspec.Struct, frozen=True):
 
     @property
     def outcome(self) -> FleetOutcome:
-        """What the messages of a partition amount to, in the words of a fleet: its most certain finding."""
+        """The outcome of the partition's messages as a fleet outcome: that of the most certain finding."""
         states = [finding.state for finding in self.findings if finding.counts]
         if states:
             return OUTCOME_OF[min(states, key=list(Certainty).index)].entry.fleet

@@ -1,4 +1,4 @@
-"""A part of a node that is outside its tolerance: in which jobs and runs, by how much, and what goes with it."""
+"""A component outside tolerance: its jobs and runs, its effect and the associated evidence."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from nodeprint.judge.verdict.component import Component, Interval
 
 
 class JobEffect(msgspec.Struct, frozen=True):
-    """A finding's effect in one independent job: the interval that is simultaneous over all jobs and the components of
-    its component type, and the effect in each run by its name (job1/run1). `shows`: the job as a whole is outside the
-    tolerance; `showing` are its runs that the finding is of."""
+    """A finding's effect in one independent job. The interval is simultaneous over all jobs and the components of its
+    component type. `runs` has the effect in each run by name (job1/run1). `shows`: the job as a whole is outside the
+    tolerance. `showing` are its runs that show the finding."""
 
     job: str
     effect: float
@@ -35,12 +35,14 @@ class Finer(msgspec.Struct, frozen=True):
 
 
 class Expected(msgspec.Struct, frozen=True):
-    """What a finding is measured again by. `value` is the key of a record that is compared, `dims` those that say its
-    place, `at` their values by place (of pairs `home` has the NUMA nodes that the line may be on, or `any`).
+    """The values for remeasuring a finding. `value` is the key of the compared value in a record. `dims` are the keys
+    of its measurement point, and `at` their values at each point. For pairs, `home` has the NUMA nodes that may hold
+    the line, or `any`.
 
-    `usual` is what the peers have by place, `weights` what a place counts in the difference: a `statistic` of `mean` is
-    the weighted mean of value / usual - 1, of `log` that of log(value / usual), less the peers' `center`; of `median`
-    the median of the values themselves. At each place the median over the passes of a run counts.
+    `usual` has the peers' values by measurement point, `weights` the weight of each point in the difference. A
+    `statistic` of `mean` is the weighted mean of value / usual - 1; `log` is that of log(value / usual). Both subtract
+    the peers' `center`. `median` is the median of the values themselves. Each point counts with its median over the
+    passes of a run.
     """
 
     value: str
@@ -53,9 +55,9 @@ class Expected(msgspec.Struct, frozen=True):
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """What the node's instruments say about a finding. `seen` is None where it is not known; `kind` is clock,
-    temperature, throttling, memory-errors, lost-time or configuration; `value` and `peers` in `unit`, `field` the
-    fingerprint's."""
+    """Evidence for a finding from the node's instruments. `seen` is None if unknown. `kind` is clock, temperature,
+    throttling, memory-errors, lost-time or configuration. `value` and `peers` are in `unit`; `field` is a field of the
+    fingerprint."""
 
     kind: str
     seen: bool | None
@@ -66,21 +68,22 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A part of a node that is outside its tolerance.
+    """A component of a node that is outside its tolerance.
 
-    `id` names its kind, as waivers do (core-slow). `effect` is the mean over the jobs, or single runs, that show
-    it, `interval` that of this mean, simultaneous over all jobs and the components of its component type (it leaves
-    `tail` at each end), `half_95` half of its 95 % interval. `tolerance` is the one that decided, in the direction of
-    the effect (of a rate with a tolerance of 10 %, 10 % higher or 9.1 % lower), and `times_tolerance` how many times it
-    the effect is. `value` and `peers` are what was measured in these, in `unit`. `pairs` has the pairs of CPUs that it
-    is of, by their first CPU; `cells` its cells for measurements that are no pairs. `worse`: on the bad side.
-    `consistent_with` and `evidence` are keys with their figures, never sentences; `shared_by` are other nodes with the
-    same difference. `error` (relative), `degrees` of freedom and the `tail` that is left at each end are what the
-    interval is made of; 0 of a finding that no interval decided. `baseline` names the campaigns of a baseline where the
-    node is compared with its own past: `peers` is that past then. `figures_of` is the component that `value`, `peers`
-    and `effect_unit` are of where several components are one finding: that in which it is largest. `expected` is what
-    it is measured again by, None where one node alone cannot be, and `check` the command for it, in the folder of the
-    report.
+    `id` names its kind, as waivers do (core-slow). `effect` is the mean over the jobs, or single runs, that show it.
+    `interval` is that of this mean, simultaneous over all jobs and the components of its component type. It leaves
+    `tail` at each end. `half_95` is half of the 95% interval. `tolerance` is the deciding one, in the direction of the
+    effect. For a rate with a tolerance of 10%, it is 10% higher or 9.1% lower. `times_tolerance` is the effect in
+    tolerances.
+
+    `value` and `peers` are the measured values in those jobs or runs, in `unit`. `pairs` has its pairs of CPUs by their
+    first CPU; `cells` has its cells for other measurements. `worse`: on the bad side. `consistent_with` and `evidence`
+    are keys with their values, never sentences. `shared_by` are other nodes with the same difference. `error`
+    (relative), `degrees` of freedom and `tail` determine the interval; they are 0 if no interval decided. `baseline`
+    names the campaigns of a baseline if the node is compared with its own past; `peers` is that past then. If several
+    components are one finding, `figures_of` is the component with the largest effect, which `value`, `peers` and
+    `effect_unit` describe. `expected` has the values for remeasuring it, None if one node is not enough. `check` is the
+    command for it, in the report's directory.
     """
 
     id: str
@@ -118,19 +121,19 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def of_limit(self) -> bool:
-        """Whether it is beyond a limit of the contract, which is in `peers` then, and not beyond a tolerance."""
+        """Whether it is beyond a limit of the contract instead of a tolerance; `peers` has the limit then."""
         return self.id == "limit"
 
     @property
     def fails_at(self) -> float:
-        """From which value on the finding is there, in `unit`: the peers' with the tolerance, or the limit itself."""
+        """The value, in `unit`, at which the finding starts: the peers' plus the tolerance, or the limit itself."""
         if self.of_limit:
             return self.peers
         return self.peers + math.copysign(self.tolerance_unit, self.effect)
 
     @property
     def runs(self) -> tuple[str, ...]:
-        """The runs that were made of it, over all jobs."""
+        """The runs that measured it, over all jobs."""
         return tuple(name for job in self.by_job for name in job.runs)
 
     @property
@@ -140,7 +143,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def deciding(self) -> int:
-        """The number in `by_job` of the job that shows it most."""
+        """The index in `by_job` of the job that shows it most clearly."""
         jobs = range(len(self.by_job))
         return max(jobs, key=lambda n: (self.by_job[n].shows, math.copysign(1, self.effect) * self.by_job[n].effect))
 
@@ -151,10 +154,10 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def accepted(self) -> bool:
-        """Whether it would count, and the site accepts it."""
+        """Whether a waiver of the site keeps it out of the outcome."""
         return bool(self.waived)
 
     @property
     def is_outside(self) -> bool:
-        """Whether the node is outside its tolerance: what comes and goes is so in some jobs alone."""
+        """Whether the node is outside its tolerance: an intermittent finding is so only in some jobs."""
         return self.state is not Certainty.INTERMITTENT

@@ -1,5 +1,4 @@
-"""What a verdict says of all nodes together: groups, what several share, what goes with the time, spreads, and from
-which effect on something is found."""
+"""The verdict on all nodes together: groups, shared differences, trends over time, spreads and detection limits."""
 
 from __future__ import annotations
 
@@ -19,10 +18,11 @@ CONTESTED = 0.2
 
 
 class Group(msgspec.Struct, frozen=True):
-    """Nodes that are compared with each other, where there are several such groups. In a split fleet they are alike,
-    and differ from the group `than` in the component that separates them; `fields` of the fingerprint go with it. They
-    were measured `later_h` hours after all nodes of that group (negative: before; 0 where times overlap). `differences`
-    are by node of both groups how far it is from the middle of the group `than` in that component."""
+    """Nodes that are compared with each other, if there are several such groups. In a split fleet, nodes of a group
+    match. They differ from the group `than` in the component that separates the groups; `fields` of the fingerprint are
+    associated with it. They were measured `later_h` hours after all nodes of that group (negative: before; 0 if times
+    overlap). `differences` has, for each node of both groups, its distance from the middle of the group `than` in that
+    component."""
 
     name: str
     nodes: tuple[str, ...]
@@ -40,10 +40,10 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class TimeEffect(msgspec.Struct, frozen=True):
-    """A component type of a measurement that goes with the order in which so many nodes were measured, from the
-    `first` to the `last` (ISO 8601): a trend over all of it, or a step `since` (else empty). `effect` is of the last
-    beside the first, of a step after it beside before, with its 95 % interval and the tolerance; `p` the chance of one
-    as clear where the order does not matter."""
+    """A component type of a measurement with a trend or step in the order in which its `nodes` were measured. The order
+    runs from `first` to `last` (ISO 8601); a step is at `since`, which is empty for a trend. `effect` compares the last
+    with the first, or the values after a step with those before, with its 95% interval and the tolerance. `p` is the
+    probability of an effect as clear if the order does not matter."""
 
     metric: str
     measurement: str
@@ -60,8 +60,8 @@ class TimeEffect(msgspec.Struct, frozen=True):
 
 
 class Shared(msgspec.Struct, frozen=True):
-    """A difference that several nodes have: look for a batch or a setting. `fields` go with it; `share` of the nodes
-    that are compared with them have it."""
+    """A difference that several nodes share: look for a batch or a setting. `fields` are associated with it. `share` is
+    the share of the compared nodes that have it."""
 
     nodes: tuple[str, ...]
     measurement: str
@@ -78,9 +78,9 @@ class Shared(msgspec.Struct, frozen=True):
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """The spread of one component type of a metric: standard deviations between chips and between runs, the
-    typical tolerance, and the `smallest` tolerance at which 95 % of the nodes would be the same. `wide`: many nodes are
-    beyond the tolerance in different places."""
+    """The spread of one component type of a metric: standard deviations between chips and between runs, and the typical
+    tolerance. `smallest_tolerance` is the smallest at which 95% of the nodes would be SAME. `wide`: many nodes are
+    beyond the tolerance, in different components."""
 
     metric: str
     measurement: str
@@ -95,10 +95,10 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """The effect from which on a component is found in nine of ten nodes, by component type.
+    """The detection limit of a component type: the smallest effect that is found with 90% power.
 
-    `tolerance` is the median over the components, between `tolerance_low` and `tolerance_high`. An effect beyond 2.5
-    tolerances says that the data cannot be relied on there.
+    `tolerance` is the median over the components, between `tolerance_low` and `tolerance_high`. If the effect exceeds
+    2.5 tolerances, the data are not reliable there.
     """
 
     metric: str
@@ -114,18 +114,18 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 class NodesAt(msgspec.Struct, frozen=True):
-    """Nodes, and by how much their median is from that of all, a share."""
+    """Nodes, and the relative difference of their median from that of all nodes."""
 
     nodes: tuple[str, ...]
     effect: float
 
 
 class SingleRuns(msgspec.Struct, frozen=True):
-    """A measurement of which no node has two runs: nobody knows how far runs differ, and no node is SAME.
+    """A measurement with one run per node: the spread of runs is unknown, so no node is SAME.
 
-    So many `nodes` have a `median` in `unit`, and are from `low` to `high` of it, shares, with a robust standard
-    deviation `sd`; one is the `farthest`. `apart` are nodes beyond a gap on either side, `groups` both of two groups,
-    where there are any.
+    `nodes` nodes have a `median` in `unit`. They range from `low` to `high` relative to it, with a robust standard
+    deviation `sd`. `farthest` is the most distant node. `apart` are nodes beyond a gap on either side, `groups` the two
+    groups, if any.
     """
 
     measurement: str
@@ -141,8 +141,9 @@ class SingleRuns(msgspec.Struct, frozen=True):
 
 
 class MemoryAchieved(msgspec.Struct, frozen=True):
-    """Nodes with the same memory, and what the best of their streams over the whole machine reaches, as a share of what
-    its channels can move at their clock, and of what all channels of the processors can at the modules' own."""
+    """Nodes with the same memory, and the best bandwidth of their streams over the whole machine. `of_configured` is
+    its share of the peak of the memory's channels at their clock. `of_most` is its share of the peak of all channels at
+    the modules' rated clock."""
 
     nodes: tuple[str, ...]
     memory: Memory
@@ -151,8 +152,8 @@ class MemoryAchieved(msgspec.Struct, frozen=True):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Something else to be said of a campaign: its kind, a name that it is about, figures or words for it, and what
-    nodes share."""
+    """A further note on a campaign: its kind, the name of its subject, values or words, and a difference that nodes
+    share."""
 
     kind: str
     name: str = ""
@@ -162,12 +163,12 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class FleetVerdict(msgspec.Struct, frozen=True):
-    """The fleet's outcome and its `class`. `agreements` are the worst over the nodes that are SAME, by metric, those
-    that decide first; `based_on` the metrics that were measured and decide, `missing` measurements that were planned
-    and no node has. `gaps` has nodes that are within every tolerance and apart from the others all the same,
-    `over_time` what goes with the order of measuring, `single_runs` what can be said of measurements of one run a node,
-    `memory` nodes whose memory could be more than it is. `assumed_jobs` are, by metric that decides, the standard
-    deviations between jobs that were assumed, as no two nodes have two jobs."""
+    """The fleet's outcome and its `class`. `agreements` are the worst over the SAME nodes, by metric, deciding metrics
+    first. `based_on` has the measured deciding metrics, `missing` the planned measurements that no node has. `gaps` has
+    nodes that are within every tolerance but separated from the others. `over_time` has trends with the order of
+    measuring, `single_runs` the measurements with one run per node. `memory` has nodes whose memory bandwidth could be
+    higher. `assumed_jobs` has, by deciding metric, the assumed standard deviations between jobs, as no two nodes have
+    two jobs."""
 
     outcome: FleetOutcome
     nodes: int
@@ -191,8 +192,7 @@ class FleetVerdict(msgspec.Struct, frozen=True):
     outcome_class: OutcomeClass = msgspec.field(name="class", default=OutcomeClass.UNDETERMINED)
 
     def __post_init__(self) -> None:
-        """Derive the class from the outcome, whatever a file says. A node that fails makes its fleet fail, also one
-        that is split."""
+        """Derive the class from the outcome, ignoring the file. A failing node fails its fleet, even a split one."""
         failing = {outcome for outcome in Outcome if outcome.outcome_class is OutcomeClass.FAIL}
         of_fleet = self.outcome.outcome_class if failing.isdisjoint(self.counts) else OutcomeClass.FAIL
         msgspec.structs.force_setattr(self, "outcome_class", of_fleet)

@@ -10,8 +10,8 @@ from nodeprint.judge.verdict.campaign_verdict import Verdict
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of verdict.json, made from these types: as it is written, a number that is not finite is null,
-    and no other key is there."""
+    """The JSON schema of verdict.json, made from these types. In the file, a number that is not finite is null. No
+    other keys are allowed."""
     made = msgspec.json.schema(Verdict, schema_hook=lambda _: {})
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

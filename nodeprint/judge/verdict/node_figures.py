@@ -1,4 +1,4 @@
-"""What was measured on a node, as its page shows it: medians by class of pairs and by kind of cell."""
+"""The results of a node for its report: medians by class of pairs and by kind of cell."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _OF_SOCKET = re.compile(r"(, )?socket \d+$")
 
 
 class ClassFigure(msgspec.Struct, frozen=True):
-    """A class of pairs on one node: the median in ns over `runs` with their 95 % interval and standard deviation (NaN
-    of one). Both are of the majority of runs that agrees, without those `left_out`; where there is none all of them
-    are, and the interval is from the lowest to the highest run. `groups` are the medians by socket, by found level or
-    by half where the median of all is that of a mixture: few pairs of a run are within 10 %.
-    `disturbed` is the largest share, in a run of its measurement, of CPU time that others took or of values that the
-    kernel flagged: from LOST on it is marked wherever it is shown."""
+    """A class of pairs on one node: the median in ns over `runs` with its 95% interval and standard deviation (NaN for
+    one run). Both describe the majority of runs that agrees, without the `left_out` runs. Without a majority, all runs
+    count as left out, and the interval is from the lowest to the highest run. If the overall median is that of a
+    mixture, `groups` has the medians by socket, by found level or by half. In a mixture, few pairs of a run are within
+    10% of the median. `disturbed` is the largest share of background load in the CPU time of a run, or of values that
+    the kernel flagged. From LOST on, the value has an asterisk."""
 
     name: str
     measurement: str
@@ -45,7 +45,7 @@ class ClassFigure(msgspec.Struct, frozen=True):
 
     @property
     def median(self) -> float:
-        """The median under the name that it has in `CellFigure`, as are its ends."""
+        """The median, under its name in `CellFigure`; the ends of the interval likewise."""
         return self.median_ns
 
     @property
@@ -60,18 +60,18 @@ class ClassFigure(msgspec.Struct, frozen=True):
 
     @property
     def runs_disagree(self) -> bool:
-        """Whether there are two runs, which disagree: their median is the value of neither."""
+        """Whether there are two runs and they disagree, so that neither has the value of the median."""
         return self.runs == self.left_out == 2
 
     @property
     def is_marked(self) -> bool:
-        """Whether it is shown with an asterisk."""
+        """Whether the value has an asterisk."""
         return self.disturbed >= LOST
 
     @property
     def medians(self) -> Mapping[str, float]:
-        """The medians that say something, by name: of a mixture those of its groups (`same socket, socket 1`), from
-        near to far, a group's sockets together."""
+        """The meaningful medians by name. A mixture has those of its groups (`same socket, socket 1`), from near to
+        far, a group's sockets together."""
         nearest: dict[str, float] = {}
         for group, ns in self.groups.items():
             level = _OF_SOCKET.sub("", group)
@@ -82,9 +82,9 @@ class ClassFigure(msgspec.Struct, frozen=True):
 
 
 class CellFigure(msgspec.Struct, frozen=True):
-    """Cells of one kind on one node: the median over `runs` with their 95 % interval and standard deviation, both
-    without the runs `left_out`, and `disturbed` as of `ClassFigure`, the median over the node's group (NaN without
-    one), the worst cell, and the theoretical peak (0 unknown), all in `unit`."""
+    """Cells of one kind on one node, all in `unit`: the median over `runs` with its 95% interval and standard
+    deviation. The latter two exclude the `left_out` runs. `disturbed` is as in `ClassFigure`. `group` is the median
+    over the node's group (NaN without one), `worst` the worst cell, and `peak` the theoretical peak (0 if unknown)."""
 
     measurement: str
     name: str
@@ -104,15 +104,15 @@ class CellFigure(msgspec.Struct, frozen=True):
 
     @property
     def runs_disagree(self) -> bool:
-        """Whether there are two runs, which disagree: their median is the value of neither."""
+        """Whether there are two runs and they disagree, so that neither has the value of the median."""
         return self.runs == self.left_out == 2
 
     @property
     def is_marked(self) -> bool:
-        """Whether it is shown with an asterisk."""
+        """Whether the value has an asterisk."""
         return self.disturbed >= LOST
 
     @property
     def achieved(self) -> float:
-        """The median as a share of the theoretical peak; NaN where that is unknown."""
+        """The median as a share of the theoretical peak; NaN if that is unknown."""
         return self.median / self.peak if self.peak else float("nan")

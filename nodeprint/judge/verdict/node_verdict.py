@@ -1,5 +1,4 @@
-"""What a verdict says of a node: its outcome with the reasons, what was found, how near it is to its tolerances, and
-what disturbed its measurements."""
+"""The verdict on a node: its outcome with reasons, findings, agreement with its peers, and disturbances."""
 
 from __future__ import annotations
 
@@ -15,13 +14,13 @@ from nodeprint.judge.verdict.node_figures import CellFigure, ClassFigure
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """How alike a node is to its peers in one metric that is judged: the component that comes nearest to its tolerance.
+    """The agreement of a node with its peers in one judged metric, for the component that is nearest to its tolerance.
 
-    `within` is the smallest tolerance at which the node would be the same there (the far end of the 90 % interval),
-    infinite with one run; `share` how much of the tolerance that is: up to 1 the node is the same. `remedy` is what
-    resolves it where that is undecided: `runs`, `nodes`, `quiet` (the node's runs differ, `run` most), `tolerance` (the
-    difference itself is close to the tolerance), `time` (the metric goes with the order of measuring) or `none`, with
-    the number that is `needed`.
+    `within` is the smallest tolerance at which the node would be SAME (the far end of the 90% interval), infinite with
+    one run. `share` is `within` divided by the tolerance: up to 1, the node is SAME. If the metric is undecided,
+    `remedy` says how to resolve it: `runs`, `nodes`, `quiet`, `tolerance`, `time` or `none`. `quiet`: the node's runs
+    differ, `run` most. `tolerance`: the difference itself is close to the tolerance. `time`: the metric has a trend
+    with the order of measuring. `needed` is the number that the remedy requires.
     """
 
     metric: str
@@ -42,9 +41,9 @@ class Agreement(msgspec.Struct, frozen=True):
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """Why a node has its outcome: the outcome, for some also `why`, what the reason is of (measurements, component
-    types or fields), and in `detail` the text of another program (Slurm's reason, what cannot be read), which is shown
-    and never interpreted. Of a node that is configured differently `values` has by field its value and that of most
+    """The reason for a node's outcome, for some outcomes with `why`. `of` has its subjects: measurements, component
+    types or fields. `detail` is text of another program (Slurm's reason, an unreadable value), which is displayed but
+    never interpreted. If the node is configured differently, `values` has, by field, its value and that of most
     nodes."""
 
     outcome: Outcome
@@ -61,14 +60,15 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 class Disturbance(msgspec.Struct, frozen=True):
-    """Something that disturbed a measurement or concerns the node: `kind` is disturbed, missing, odd-run, stolen,
-    loud-cpus, busy, hot, throttled, memory-errors, clock-fell, record, runs-differ, passes-differ, jobs-differ,
-    cpus-moved or unpinned; `share` or `value` say how much of it, `cpus` where.
+    """A disturbance of a measurement, or another observation on the node. `kind` is disturbed, missing, odd-run,
+    stolen, loud-cpus, busy, hot, throttled, memory-errors, clock-fell, record, runs-differ, passes-differ, jobs-differ,
+    cpus-moved or unpinned. `share` or `value` give the amount, `cpus` the CPUs.
 
-    Of repetitions that differ `value` is the factor, `odd` are those that differ from the majority (empty without one;
-    job1, job1/run2, job1/run2/pass1), and a typical place has `low` and `high` (in `unit`) in the repetitions `low_in`
-    and `high_in`. cpus-moved: they differ so far, on a virtual machine, that its CPUs must have been others; unpinned:
-    the same on bare metal."""
+    If repetitions differ, `value` is the factor. `odd` are those that differ from the majority (empty without one;
+    job1, job1/run2, job1/run2/pass1). A typical measurement point has `low` and `high` (in `unit`) in the repetitions
+    `low_in` and `high_in`. The kind cpus-moved: on a virtual machine, they differ so much that its CPUs must have been
+    others. The kind unpinned is the same on bare metal.
+    """
 
     kind: str
     invalid: bool
@@ -87,8 +87,8 @@ class Disturbance(msgspec.Struct, frozen=True):
 
 
 class Epoch(msgspec.Struct, frozen=True):
-    """Jobs of a node that do not count, as it is another machine now: since a `repair` (its date) and what was done, or
-    since `fields` of its fingerprint changed."""
+    """Jobs of a node that no longer count, because the node changed since: by a repair or in `fields` of its
+    fingerprint. `repair` is the date, `what` the work done."""
 
     jobs: tuple[str, ...]
     repair: str = ""
@@ -97,13 +97,13 @@ class Epoch(msgspec.Struct, frozen=True):
 
 
 class NodeVerdict(msgspec.Struct, frozen=True):
-    """A node's outcome and its `class`, the `reasons` for it, the decisive one first, its findings by severity, and its
-    figures.
+    """A node's outcome and its `class`, the `reasons` for it with the decisive one first, its findings by severity, and
+    its results.
 
     `group` is the letter of its group in a split fleet. `notes` are fields of the fingerprint in which it differs from
-    the majority without being another configuration. `measured` is when its newest run began (ISO 8601), empty where
-    that is unknown. `untaken` has the measurements of its newest job that were not taken, and the node's reason. `jobs`
-    are those that it is judged by, `former` the epochs whose jobs are not.
+    the majority without being another configuration. `measured` is the start of its newest run (ISO 8601), empty if
+    unknown. `untaken` has the measurements that its newest job did not take, and the node's reason. `jobs` are the jobs
+    that it is judged by, `former` the epochs of excluded jobs.
     """
 
     outcome: Outcome
@@ -125,12 +125,12 @@ class NodeVerdict(msgspec.Struct, frozen=True):
     outcome_class: OutcomeClass = msgspec.field(name="class", default=OutcomeClass.UNDETERMINED)
 
     def __post_init__(self) -> None:
-        """The class follows from the outcome, whatever a file says."""
+        """Derive the class from the outcome, ignoring the file."""
         msgspec.structs.force_setattr(self, "outcome_class", self.outcome.outcome_class)
 
     @property
     def is_alone(self) -> bool:
-        """Whether no other measured node is of its kind."""
+        """Whether no other measured node has its configuration."""
         return self.outcome is Outcome.NO_PEERS or any(
             r.why is ReasonDetail.ALONE_IN_COMPONENT for r in self.reasons[:1]
         )
@@ -142,5 +142,5 @@ class NodeVerdict(msgspec.Struct, frozen=True):
 
     @property
     def accepted(self) -> tuple[Finding, ...]:
-        """The findings that would count, and the site accepts them."""
+        """The findings that a waiver of the site keeps out of the outcome."""
         return tuple(finding for finding in self.findings if finding.accepted)
