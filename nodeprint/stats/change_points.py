@@ -1,9 +1,9 @@
-"""Where the level of a series changes, from values with their standard errors: arrays in, arrays out.
+"""Change points of a series, from values with their standard errors: arrays in, arrays out.
 
-The partition of a series into stretches of one level each that has the least sum of squared residuals, in standard
-errors, plus a penalty for each change: the optimal partitioning of Jackson et al. (2005), which is exact, and for
-hundreds of values takes milliseconds. With the penalty z squared a change is a likelihood ratio test at z standard
-errors at every place (Hinkley 1970), whose false alarms are bounded by Bonferroni's inequality (`threshold`).
+The partition into stretches of one level each minimizes the sum of squared residuals, in standard errors, plus a
+penalty for each change. It is the optimal partitioning of Jackson et al. (2005), which is exact and takes milliseconds
+for hundreds of values. With the penalty z squared, a change is a likelihood ratio test at z standard errors at every
+point (Hinkley 1970). Bonferroni's inequality limits its false alarms (`threshold`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MEDIAN_SQUARE = 0.4549
 class Stretch(msgspec.Struct, frozen=True):
     """Values from `start` to before `stop` at one `level` (their mean weighted by their errors) with its `error`.
 
-    The level begins in one of the values from `earliest` to `latest` (95 %, by the drop of the likelihood).
+    The level begins in one of the values from `earliest` to `latest` (95%, by the drop of the likelihood).
     """
 
     start: int
@@ -39,19 +39,19 @@ class Stretch(msgspec.Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """How many values."""
+        """The number of values."""
         return self.stop - self.start
 
 
 def threshold(alarm: float, series: int, values: int) -> float:
-    """The z from which on a difference counts, so that `alarm` tolerances the chance of any false change in so many
-    `series` of so many `values`, each looked at after every new value: `values` squared half as many tests each."""
+    """The z of a change, so that `alarm` limits the probability of any false change in `series` series of `values`
+    values. Each series is tested after every new value, which makes half of `values` squared tests each."""
     return float(-special.ndtri(alarm / (max(series, 1) * values**2)))  # a difference has two sides
 
 
 def scatter(values: Floats, errors: Floats) -> Floats:
-    """By column of (value, series) how many times its standard errors a series scatters: from the median of squared
-    successive differences, which a few changes do not move. NaN of a single value."""
+    """The scatter of each series of (value, series), in units of its standard errors. It is based on the median of
+    squared successive differences, which a few changes do not move. NaN for a single value."""
     squares = np.diff(values, axis=0) ** 2 / (errors[1:] ** 2 + errors[:-1] ** 2)
     usable = np.isfinite(squares).any(axis=0)
     out = np.full(values.shape[1], np.nan)
@@ -61,8 +61,8 @@ def scatter(values: Floats, errors: Floats) -> Floats:
 
 
 def isolated(values: Floats, errors: Floats, z: float) -> Bools:
-    """Single values inside a series (value) that are `z` standard errors from both neighbors, on one side: what the
-    next measurement does not show again."""
+    """Single values inside a series (value) that are `z` standard errors from both neighbors, on one side. The next
+    measurement does not repeat them."""
     out = np.zeros(len(values), dtype=np.bool_)
     if len(values) < 3:
         return out
@@ -78,8 +78,8 @@ def isolated(values: Floats, errors: Floats, z: float) -> Bools:
 
 
 def stretches(values: Floats, errors: Floats, z: float) -> list[Stretch]:
-    """The stretches of one level each of finite `values` with standard `errors`, one where nothing changes; `z` as of
-    `threshold`. The first and the last may be of one value."""
+    """The stretches of one level each of finite `values` with standard `errors`, one if nothing changes. `z` is as in
+    `threshold`. The first and the last stretch may have one value."""
     count, weight = len(values), 1 / errors**2
     sums = [np.concatenate([[0.0], np.cumsum(term)]) for term in (weight, weight * values, weight * values**2)]
     best, previous = np.full(count + 1, np.inf), np.zeros(count + 1, dtype=np.int64)
@@ -98,7 +98,7 @@ def stretches(values: Floats, errors: Floats, z: float) -> list[Stretch]:
 
 
 def _squares(sums: list[Floats], start: npt.NDArray[np.int64] | int, stop: npt.NDArray[np.int64] | int) -> Floats:
-    """The weighted squares of values from `start` to before `stop` about their mean."""
+    """The weighted squares about their mean of the values from `start` to before `stop`."""
     weight, first, second = (term[stop] - term[start] for term in sums)
     return np.asarray(np.maximum(second - first**2 / weight, 0.0))
 

@@ -1,7 +1,7 @@
-"""Whether repetitions of one measurement disagree: the passes of a run, the runs of a job, the jobs of a node.
+"""Disagreement of repetitions of one measurement: the passes of a run, the runs of a job, the jobs of a node.
 
-One repetition that was disturbed is found however far it is off, and nothing that it says decides which one that is:
-the others are those that are nearest to each other (the shortest half of the values, Rousseeuw and Leroy 1988).
+A disturbed repetition is found however far it is off, and its own values do not influence that. The reference is the
+repetitions that are nearest to each other (the shortest half of the values, Rousseeuw and Leroy 1988).
 """
 
 from __future__ import annotations
@@ -37,13 +37,12 @@ _SHARE = 0.05
 
 
 class Disagreement(msgspec.Struct, frozen=True):
-    """What differs between repetitions. `odd` are those that differ from the majority, farthest first, empty where no
-    majority agrees; `factor` (above 1) is by how much the farthest differs from it, or the highest from the lowest.
-    `apart` is the share of places whose repetitions differ by APART or more. `place` is a typical one of those that
-    differ, with its `lowest` and its `highest` repetition. `both_ways`: between two repetitions many places are APART
-    nearer and as many farther, as if they were exchanged; what slows a machine down moves them one way. Repetitions are
-    the passes of one `run` (its number in the array) if it is given.
-    """
+    """A disagreement of repetitions. `odd` are those that differ from the majority, farthest first, empty without a
+    majority. `factor` (above 1) is the ratio of the farthest to the majority, or of the highest to the lowest. `apart`
+    is the share of measurement points whose repetitions differ by APART or more. `place` is a typical one that differs,
+    with its `lowest` and `highest` repetition. `both_ways`: between two repetitions, many points are faster by APART
+    and as many slower, as if exchanged; a slow machine moves them one way. If `run` (its number in the array) is given,
+    the repetitions are its passes."""
 
     odd: tuple[int, ...]
     factor: float
@@ -56,15 +55,15 @@ class Disagreement(msgspec.Struct, frozen=True):
 
     @property
     def is_far(self) -> bool:
-        """Whether so many places differ by APART that they are other places of the machine."""
+        """Whether so many points differ by APART that they must be other points of the machine."""
         return self.apart >= _SHARE
 
 
 def disagreement(values: Reals, noise: float = 0.0) -> Disagreement | None:
-    """What differs between repetitions (repetition, place), NaN where one lacks a place; None where they agree.
+    """The disagreement of repetitions (repetition, point), NaN if one lacks a point; None if they agree.
 
-    A repetition is off by the median over its places, or over those places that differ by APART, where 5 % do. `noise`
-    is the relative standard deviation of one repetition by what is within it, as passes are within a run.
+    The deviation of a repetition is the median over its points, or over the points that differ by APART, if these are
+    5% or more. `noise` is the relative standard deviation of one repetition, estimated from its parts (a run's passes).
     """
     usable = (np.isfinite(values) & (values > 0)).sum(axis=0) > 1
     logs = np.log(np.where(values > 0, values, np.nan)[:, usable].astype(np.float64)) if usable.any() else None
@@ -94,8 +93,8 @@ def disagreement(values: Reals, noise: float = 0.0) -> Disagreement | None:
 
 
 def _both_ways(logs: Floats) -> bool:
-    """Whether half of _SHARE of the places are APART above, and as many below, between two repetitions, and hardly any
-    in between: other pairs have other levels, and noise has all of them."""
+    """Whether between two repetitions half of _SHARE of the points differ by APART upwards, as many downwards, and few
+    are in between. Exchanged pairs have other levels; noise has all levels."""
     with np.errstate(invalid="ignore"):
         steps = [logs[second] - logs[first] for first, second in combinations(range(len(logs)), 2)]
         return any(
@@ -107,8 +106,9 @@ def _both_ways(logs: Floats) -> bool:
 
 
 def nearer_once(values: Reals) -> Disagreement | None:
-    """The place of (repetition, place) of which one repetition is furthest, and NEARER times or more, below its median:
-    a latency is too long by chance, and never so much too short. None where there is none, or fewer than three."""
+    """The point of `values` (repetition, point) with one repetition furthest below its median, by NEARER times or more.
+    By chance, a latency is too long, but never that much too short. None without such a point, or with fewer than three
+    repetitions."""
     if len(values) < 3:
         return None
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a place that no repetition has
@@ -129,8 +129,8 @@ def nearer_once(values: Reals) -> Disagreement | None:
 
 
 def of_runs(values: Reals) -> Disagreement | None:
-    """What differs between runs (run, pass, place), else between the passes of the run in which they differ most; None
-    where they agree."""
+    """The disagreement of runs (run, pass, point), else of the passes of the run in which they differ most; None if
+    they agree."""
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no pass measured stays NaN
         level = np.nanmedian(values, axis=1)
     between = disagreement(level, _noise(values)) if differs(level) else None
@@ -141,7 +141,7 @@ def of_runs(values: Reals) -> Disagreement | None:
 
 
 def _noise(values: Reals) -> float:
-    """The relative standard deviation of a run by its passes: of their median, in the typical run."""
+    """The relative standard deviation of the median of a run's passes, in the typical run."""
     if values.shape[1] < 2:
         return 0.0
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning), np.errstate(invalid="ignore"):
@@ -153,8 +153,8 @@ def _noise(values: Reals) -> float:
 
 
 def differs(values: Reals, axis: int = 0) -> npt.NDArray[np.bool_]:
-    """Whether repetitions along `axis`, places along the last, differ by LEAST in so many places that they may
-    disagree: a few operations on arrays for what nearly always agrees."""
+    """Whether repetitions along `axis`, points along the last, differ by LEAST in enough points to possibly disagree.
+    It is a fast screen, as nearly all agree."""
     return _far(np.fmax.reduce(values, axis=axis), np.fmin.reduce(values, axis=axis))
 
 
@@ -163,8 +163,8 @@ _AT_ONCE = 256
 
 
 def differing(values: Reals, begins: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """The same of groups of repetitions that follow each other along the first axis, each from where it `begins` to
-    the next (group)."""
+    """The same for groups of repetitions that follow each other along the first axis (group). Each goes from where it
+    `begins` to the next."""
     out = np.zeros(len(begins), dtype=np.bool_)
     ends = [*begins[1:].tolist(), len(values)]
     for at in range(0, len(begins), _AT_ONCE):
@@ -181,7 +181,7 @@ def _far(highest: Reals, lowest: Reals) -> npt.NDArray[np.bool_]:
 
 
 def agreeing(values: Reals) -> npt.NDArray[np.bool_]:
-    """Which repetitions of one figure (repetition) are of the majority that agrees: none where there is no majority."""
+    """The repetitions of one value (repetition) that belong to the agreeing majority: none without a majority."""
     present = np.isfinite(values)
     of_values = disagreement(values[:, None])
     if of_values is None:
@@ -192,8 +192,8 @@ def agreeing(values: Reals) -> npt.NDArray[np.bool_]:
 
 
 def _odd(logs: Floats, width: float) -> tuple[tuple[int, ...], float] | None:
-    """The repetitions that are off by more than `width`, farthest first, and by how much the farthest is; None where
-    none is. Where no majority agrees none is off, and it is the range of all."""
+    """The repetitions that are off by more than `width`, farthest first, and the deviation of the farthest; None if
+    none is. Without a majority none is odd, and the deviation is the range of all."""
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a repetition without any of the places
         shifts = np.nanmedian(logs - np.nanmedian(logs, axis=0), axis=1)
     present = np.flatnonzero(np.isfinite(shifts))

@@ -1,4 +1,4 @@
-"""Rows that are distinct, by lookup where numbers are dense and by sorting where they are not."""
+"""Distinct rows, by lookup if numbers are dense and by sorting otherwise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _DENSE = 16
 
 
 def distinct(rows: Ints) -> tuple[Ints, Ints]:
-    """Which row is one of each kind among `rows` (n, k), kinds in lexicographic order; and the kind of each row (n)."""
+    """The index of one row of each kind among `rows` (n, k), kinds in lexicographic order; and the kind of each row
+    (n)."""
     kind = np.zeros(len(rows), dtype=np.int64)
     count = min(len(rows), 1)
     for column in rows.T:
@@ -23,7 +24,7 @@ def distinct(rows: Ints) -> tuple[Ints, Ints]:
 
 
 def _ranked(numbers: Ints) -> tuple[Ints, int]:
-    """The rank of each number among the distinct ones, and how many those are."""
+    """The rank of each number among the distinct ones, and their count."""
     low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
     if high - low >= _DENSE * len(numbers):
         values, ranks = np.unique(numbers, return_inverse=True)

@@ -1,8 +1,8 @@
-"""What single values of many nodes show by themselves: values apart from all others by an empty space, and two groups.
+"""Outliers and two groups among single values of many nodes: values beyond an empty gap, and separated halves.
 
-How far a value is off by chance is not known of one value. But a space in which nobody is, three quarters as wide as
-all that the others take, is rare among values of one kind (Dixon 1953 has the ratio of the gap to the whole range), and
-so are halves that are this far apart for their widths (Ashman, Bird and Zepf 1994).
+The error of one value is unknown. But among values of one kind, an empty gap three quarters as wide as the range of the
+others is rare. Dixon 1953 has the ratio of the gap to the whole range. Halves separated this clearly for their widths
+are rare, too (Ashman, Bird and Zepf 1994).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _APART, _LEAST, FEWEST_OF_GROUPS = 5.2, 0.2, 24
 
 
 def apart(values: Floats) -> npt.NDArray[np.bool_]:
-    """Which values (value) are apart from all others: beyond the widest gap on either side that is wide enough, again
-    until there is none. None of equal values, and none of fewer than FEWEST."""
+    """The outliers among values (value): those beyond the widest sufficient gap on either side, repeated until there is
+    none. None among equal values or fewer than FEWEST."""
     out = np.zeros(len(values), dtype=np.bool_)
     most = max(int(_MOST * len(values)), 1)
     while (~out).sum() >= FEWEST:
@@ -45,7 +45,7 @@ def apart(values: Floats) -> npt.NDArray[np.bool_]:
 
 
 def two_groups(values: Floats) -> npt.NDArray[np.bool_] | None:
-    """Which values (value) are in the upper of two groups; None where they are one, or fewer than FEWEST_OF_GROUPS."""
+    """The values (value) in the upper of two groups; None if they form one group or are fewer than FEWEST_OF_GROUPS."""
     count = len(values)
     if count < FEWEST_OF_GROUPS:
         return None

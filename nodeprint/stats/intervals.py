@@ -1,4 +1,4 @@
-"""Intervals of a difference: from the components of its error to their degrees of freedom and half widths."""
+"""Intervals of a difference: from the components of its error to degrees of freedom and half widths."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ EQUIVALENCE = 0.05
 
 
 def inside(difference: Floats, half: Floats, tolerance: Floats | float) -> Bools:
-    """Where an interval is within the tolerance on both sides: of 90 % intervals, where two are the same."""
+    """Whether an interval lies within the tolerance on both sides. A 90% interval that does shows equivalence."""
     return np.asarray(np.abs(difference) + half <= tolerance)
 
 
 def outside(difference: Floats, half: Floats, tolerance: Floats | float) -> Bools:
-    """Where an interval is beyond the tolerance with all of it: what differs, between nodes and over time."""
+    """Whether the whole interval lies beyond the tolerance: a difference between nodes or over time."""
     return np.asarray(np.abs(difference) - half > tolerance)
 
 
 def combined(components: Sequence[tuple[Floats, Floats | float]]) -> tuple[Floats, Floats]:
-    """The standard error and degrees of freedom of a sum of independent components, each a variance with its own.
+    """The standard error and degrees of freedom of a sum of independent components, each a variance with its own
+    degrees.
 
-    Satterthwaite 1946: the degrees of freedom of a sum of variance estimates.
+    The degrees of freedom of a sum of variance estimates follow Satterthwaite 1946.
     """
     total = np.asarray(sum(variance for variance, _ in components), dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -43,9 +44,9 @@ def half_width(error: Floats, degrees: Floats, tail: Floats | float) -> Floats:
 
 
 def quantile(degrees: Floats, tail: Floats | float) -> Floats:
-    """Beyond how many standard errors at one end Student's t leaves `tail`.
+    """The number of standard errors beyond which Student's t leaves `tail` at one end.
 
-    A table of a fleet has few different degrees of freedom, and each is looked up once.
+    A fleet's table has few different degrees of freedom; each is computed once.
     """
     degrees, tail = np.broadcast_arrays(np.minimum(degrees, 1e6), tail)
     out = np.full(degrees.shape, np.nan)

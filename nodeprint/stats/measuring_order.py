@@ -1,4 +1,4 @@
-"""Whether values go with the order in which they were measured: a trend or a step over it."""
+"""Trends and steps of values over the order in which they were measured."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ FEWEST, _EACH_SIDE = 6, 3
 
 
 class OrderEffect(msgspec.Struct, frozen=True):
-    """How values change over the order of measuring: by `effect` from the first to the last, or from value number
-    `step` on (in that order), with half of its 95 % interval and the chance `p` of one as clear where the order does
-    not matter."""
+    """The change of values over the order of measuring: `effect` from the first to the last, or from value number
+    `step` on (in that order). `half_95` is half of its 95% interval. `p` is the probability of an effect as clear if
+    the order does not matter."""
 
     effect: float
     half_95: float
@@ -25,13 +25,14 @@ class OrderEffect(msgspec.Struct, frozen=True):
 
 
 def effect(values: Floats, moments: Floats) -> OrderEffect | None:
-    """How `values` (value) go with their `moments` (value; any unit); None where that cannot be seen, as of few values
-    or of one moment.
+    """The change of `values` (value) over their `moments` (value; any unit). None if it cannot be determined: few
+    values or one moment.
 
-    The chance is that of the clearer of a trend (Kendall 1938) and of the clearest step, the values before and after
-    each moment (Mann and Whitney 1947), by Bonferroni's inequality; two tests count twice. Both are of ranks: nodes in
-    two groups are no normal values, and one that differs, and is measured last, is no step. Which of the two it is
-    follows from what explains more of the ranks. The order decides and not the time, as clocks of nodes may be wrong.
+    The probability is the smaller one of two tests, by Bonferroni's inequality; two tests count twice. One is for a
+    trend (Kendall 1938). The other is for the clearest step, between the values before and after each moment (Mann and
+    Whitney 1947). Both use ranks: nodes in two groups are not normal values, and one outlier that is measured last is
+    no step. The better explanation of the ranks decides between trend and step. The order counts, not the time, as
+    clocks of nodes may be wrong.
     """
     count = len(values)
     if count < FEWEST or len(np.unique(moments)) < 2 or not np.ptp(values) > 0:
@@ -49,7 +50,7 @@ def effect(values: Floats, moments: Floats) -> OrderEffect | None:
 
 
 def holm(p: Floats, level: float) -> npt.NDArray[np.bool_]:
-    """Which of several hypotheses are rejected with a chance of `level` of any false rejection (Holm 1979)."""
+    """The rejected hypotheses, with a probability of `level` of any false rejection (Holm 1979)."""
     order = np.argsort(p, kind="stable")
     passes = p[order] <= level / np.arange(len(p), 0, -1)
     rejected = np.zeros(len(p), dtype=np.bool_)
@@ -58,7 +59,7 @@ def holm(p: Floats, level: float) -> npt.NDArray[np.bool_]:
 
 
 def _trend(values: Floats, moments: Floats) -> tuple[float, float]:
-    """By how much values change over the ranks of the moments, and half of the 95 % interval (least squares)."""
+    """The change of values over the ranks of the moments, and half of its 95% interval (least squares)."""
     ranks = stats.rankdata(moments)
     line = stats.linregress(ranks, values)
     span = float(np.ptp(ranks))
@@ -66,15 +67,14 @@ def _trend(values: Floats, moments: Floats) -> tuple[float, float]:
 
 
 def _step(ordered: Floats, cut: int) -> tuple[float, float]:
-    """By how much the mean of the values from a cut on is above that before, and half of the 95 % interval
-    (Student's)."""
+    """The mean of the values from a cut on minus that before, and half of its 95% interval (Student's)."""
     interval = stats.ttest_ind(ordered[cut:], ordered[:cut]).confidence_interval(0.95)
     return float(np.mean(interval)), float(np.ptp(interval)) / 2
 
 
 def _explained_by_cuts(ordered: Floats, moments: Floats) -> Floats:
-    """The share of the squares of ranks that is between the values before and from each on (value); NaN where no cut is
-    between two moments, with enough values on both sides."""
+    """The share of the squares of ranks between the values before and from each cut on (value). NaN if the cut is not
+    between two moments, or has too few values on a side."""
     count = len(ordered)
     cuts = np.arange(_EACH_SIDE, count - _EACH_SIDE + 1)
     cuts = cuts[moments[cuts - 1] < moments[cuts]]

@@ -1,4 +1,4 @@
-"""Whether a median says something of its values, or is that of a mixture of several kinds and of none of them."""
+"""Whether a median describes its values, or is that of a mixture of several kinds and describes none."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ _FEW, _NEAR = 1 / 3, 0.1
 
 
 def few_near(values: npt.NDArray[np.floating], median: float) -> bool:
-    """Whether few of the values lie within 10 % of their median, which is then that of a mixture; NaN is no value."""
+    """Whether few of the values lie within 10% of their median, which is then that of a mixture; NaN is ignored."""
     finite = values[np.isfinite(values)]
     return bool(finite.size) and float(np.mean(np.abs(finite - median) <= _NEAR * median)) < _FEW

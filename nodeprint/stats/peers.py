@@ -1,4 +1,4 @@
-"""What each node is compared with: the center of the others, how far these spread, and how many they are."""
+"""The reference of each node: the center of its peers, their spread and their number."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class Peers(msgspec.Struct, frozen=True):
 def peers(
     means: Floats, component_type: Ints, trusted: Bools, by_runs: Floats, by_jobs: Floats, by_movement: Floats
 ) -> Peers:
-    """The peers of each node from `means` (node, component); only `trusted` nodes are peers. Nodes vary `by_runs`,
-    `by_jobs` and `by_movement` (node, component).
+    """The peers of each node from `means` (node, component); only `trusted` nodes are peers. `by_runs`, `by_jobs` and
+    `by_movement` (node, component) are the variances of nodes.
 
     `component_type` (component) numbers the components that share a variance.
     """
@@ -97,9 +97,9 @@ def _of_many(means: Floats, component_type: Ints, trusted: Bools) -> tuple[Float
 
 
 def agreeing(values: Floats, tolerance: Floats, slack: Floats | None = None, fewest: int = FEWEST) -> Floats:
-    """The largest share of the nodes that are within `tolerance` (component) of one of them (component), of `values`
-    (node, component; NaN where a node has none); 1 of fewer than `fewest` nodes, which can tell nothing. `slack`
-    (component) widens the tolerance by what two of them may differ by chance."""
+    """The largest share of the nodes that are within `tolerance` (component) of one of them (component). `values` are
+    (node, component), NaN if a node has none. It is 1 for fewer than `fewest` nodes, which show nothing. `slack`
+    (component) widens the tolerance by the chance difference of two nodes."""
     within = tolerance if slack is None else tolerance + slack
     share = np.ones(values.shape[1])
     ordered, count = np.sort(values, axis=0), np.isfinite(values).sum(axis=0)
@@ -112,8 +112,8 @@ def agreeing(values: Floats, tolerance: Floats, slack: Floats | None = None, few
 
 
 def _center_and_spread(means: Floats, component_type: Ints) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of nodes (node, component): their center, the variance about it by component type with its degrees of freedom,
-    and the scale by which values were moved; of a single node its value, and nothing of how far nodes are apart."""
+    """The center of nodes (node, component), the variance about it by component type with its degrees of freedom, and
+    the clipping scale. A single node has its value and no spread."""
     count = len(means)
     center = np.median(means, axis=0)
     between, scales, degrees = np.zeros_like(center), np.zeros_like(center), np.ones_like(center)
@@ -138,6 +138,6 @@ def _center_and_spread(means: Floats, component_type: Ints) -> tuple[Floats, Flo
 
 
 def _typical(residual: Floats) -> float:
-    """The median of the distances (node, component) from each component's median over the nodes, but the smallest one:
-    of an odd number of nodes the median is one of them, at no distance. So the scale of three is that of many."""
+    """The median of the distances (node, component) from each component's median over the nodes, without the smallest.
+    In an odd number of nodes, the median is one of them, at distance 0. So three nodes have the same scale as many."""
     return float(np.median(np.sort(np.abs(residual), axis=0)[1:]))

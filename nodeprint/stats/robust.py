@@ -1,4 +1,4 @@
-"""Medians and robust standard deviations of values of which some were not measured (NaN)."""
+"""Medians and robust standard deviations of values, some of which are missing (NaN)."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ _MAD = 1.4826
 
 
 def row_medians(rows: npt.NDArray[np.floating]) -> Floats:
-    """The median of what was measured in each row; NaN where nothing was."""
+    """The median of the measured values in each row; NaN if there are none."""
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a row without any
         return np.asarray(np.nanmedian(rows, axis=1), dtype=np.float64)
 
 
 def finite_median(values: npt.NDArray[np.floating]) -> float:
-    """The median of what is finite, NaN where nothing is."""
+    """The median of the finite values, NaN if there are none."""
     finite = values[np.isfinite(values)]
     return float(np.median(finite)) if finite.size else float("nan")
 
 
 def robust_sd(differences: Floats) -> float:
-    """The standard deviation of differences about zero, by their median absolute value; NaN where there is none."""
+    """The standard deviation of differences about zero, by their median absolute value; NaN if there are none."""
     return _MAD * float(row_medians(np.abs(differences).reshape(1, -1))[0])
 
 
 def median_of_passes(values: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """The median over axis 1 of (run, pass, place) of what was measured; NaN where nothing was."""
+    """The median over axis 1 of the measured values (run, pass, point); NaN if there are none."""
     ordered = np.sort(values, axis=1)  # NaN last
     finite = np.isfinite(ordered).sum(axis=1, keepdims=True)
     # of none the last and the first, which are NaN

@@ -1,4 +1,4 @@
-"""What all nodes move by together from one day to another, as a season or an update of all: it is no difference between
+"""Movements that all nodes share from one day to another, such as a season or an update: no difference between
 nodes."""
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _DAY_S = 86400.0
 
 
 class Rounds(msgspec.Struct, frozen=True):
-    """The round of each job (`number`, job) and what all nodes moved by in each (`shift`, round x component), whose
-    variance is `error` (round) times that of one job. `first` is the first job of each node."""
+    """The round of each job (`number`, job) and the shift of all nodes in each (`shift`, round x component). The
+    variance of a shift is `error` (round) times that of one job. `first` is the first job of each node."""
 
     number: Ints
     shift: Floats
@@ -32,27 +32,27 @@ class Rounds(msgspec.Struct, frozen=True):
     first: Ints
 
     def factor(self, jobs: Ints, first: Ints) -> Floats:
-        """How many times the variance of one job the shifts add to the difference of means over some `jobs` from that
-        of all nodes; those of each mean follow each other, and `first` is where they begin (mean). What all share
-        cancels."""
+        """The variance, in variances of one job, that shifts add to the difference of means over some `jobs` from that
+        of all nodes. The jobs of each mean follow each other, and `first` is where they begin (mean). Shared shifts
+        cancel."""
         if not self.error.any():
             return np.zeros(len(first))
         apart = self._coverage(jobs, first) - self._coverage(np.arange(len(self.number)), self.first).mean(axis=0)
         return np.asarray((apart**2 * self.error).sum(axis=1))
 
     def _coverage(self, jobs: Ints, first: Ints) -> Floats:
-        """The share of the jobs of each mean that is of each round (mean, round)."""
+        """The share of each mean's jobs in each round (mean, round)."""
         of_round = self.number[jobs][:, None] == np.arange(len(self.error))
         sizes = np.diff(np.append(first, len(jobs)))
         return np.asarray(np.add.reduceat(of_round, first, axis=0, dtype=np.float64) / sizes[:, None])
 
 
 def rounds(means: Floats, owner: Ints, began: Floats) -> Rounds:
-    """The rounds of jobs that `began` at some moments (job; seconds since 1970, NaN if unknown), and their shifts, from
-    the `means` of jobs (job, component; NaN if it has none). `owner` (job) numbers the node of each, in order.
+    """The rounds of jobs and their shifts, from the `means` of jobs (job, component; NaN if it has none). Jobs `began`
+    at some moments (job; seconds since 1970, NaN if unknown). `owner` (job) numbers the node of each, in order.
 
-    A round is a day. Its shift is the median over the nodes that are measured in other rounds, too, of how far their
-    job is from their mean; 0 where fewer than FEWEST are.
+    A round is a day. Its shift is the median, over the nodes that are also measured in other rounds, of the difference
+    of their job from their mean. It is 0 for fewer than FEWEST nodes.
     """
     nodes = int(owner[-1]) + 1 if len(owner) else 0
     first = np.searchsorted(owner, np.arange(nodes))
@@ -83,7 +83,7 @@ def rounds(means: Floats, owner: Ints, began: Floats) -> Rounds:
 
 
 def _median(values: Floats) -> Floats:
-    """The median over rows of what is there; NaN where nothing is."""
+    """The median over rows of the values present; NaN if there are none."""
     gaps = np.isnan(values)
     if not gaps.any():
         return np.asarray(np.median(values, axis=0))

@@ -1,7 +1,7 @@
-"""How far runs of a node differ, and its jobs: pooled over nodes, with the degrees of freedom of independent things.
+"""Spread of a node's runs and jobs: pooled over nodes, with degrees of freedom for independent components.
 
-What a run or a job shares (cache lines, pages, temperature) is in all components of a component type at once, so that
-their variances are no independent ones, however many components there are.
+Conditions of a run or a job (cache lines, pages, temperature) affect all components of a component type at once. Their
+variances are therefore not independent, however many components there are.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ ENOUGH_DEGREES = 64.0
 
 
 class PooledVariance(msgspec.Struct, frozen=True):
-    """Variance between the runs of a job, or between the jobs of a node beyond that of their runs: `pooled` (component)
-    over all nodes, with its degrees of freedom (component). Of jobs it is what they show over what is `assumed`
-    (component); of runs nothing is. Each node has the usual variance so many times in each component (`ratio`, node x
-    component, at least 1)."""
+    """Variance between the runs of a job, or between the jobs of a node beyond that of their runs. `pooled` (component)
+    is over all nodes, with its `degrees` of freedom (component). For jobs, it is the excess over the `assumed` variance
+    (component); for runs, nothing is assumed. `ratio` (node x component, at least 1) is each node's variance relative
+    to the usual one."""
 
     pooled: Floats
     degrees: Floats
@@ -47,16 +47,16 @@ class PooledVariance(msgspec.Struct, frozen=True):
 
     @property
     def variance(self) -> Floats:
-        """Of a usual node in each component."""
+        """The variance of a usual node in each component."""
         return np.asarray(self.assumed + self.pooled)
 
 
 def run_spread(values: Floats, component_type: Ints, prior: Floats, owner: Ints | None = None) -> PooledVariance:
-    """The spread of `values` (job, run, component; NaN where a run is missing) over the runs of a job.
+    """The spread of `values` (job, run, component; NaN if a run is missing) over the runs of a job.
 
-    Part by component the variance is moderated by that of its component type (Smyth 2004, empirical Bayes). `prior`
-    (component) is the standard deviation where no job has two runs. `owner` (job) numbers the node of each job, in
-    order; each job is a node of its own if it is left out.
+    The variance of each component is moderated by that of its component type (Smyth 2004, empirical Bayes). `prior`
+    (component) is the standard deviation if no job has two runs. `owner` (job) numbers the node of each job, in order.
+    If omitted, each job is its own node.
     """
     jobs, _, components = values.shape
     owner = np.arange(jobs) if owner is None else owner
@@ -86,8 +86,8 @@ def run_spread(values: Floats, component_type: Ints, prior: Floats, owner: Ints 
 
 
 def _within(values: Floats) -> tuple[Floats, Floats, Floats]:
-    """The differences of runs from their node's mean (node, run, component), 0 where there is none; their sum of
-    squares (node, component), and its degrees of freedom."""
+    """The differences of runs from their node's mean (node, run, component), 0 if missing; their sum of squares (node,
+    component), and its degrees of freedom."""
     present = np.isfinite(values)
     count = present.sum(axis=1)
     means = np.where(present, values, 0.0).sum(axis=1) / np.maximum(count, 1)
@@ -96,8 +96,8 @@ def _within(values: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _usual(squares: Floats, spare: Floats) -> Bools:
-    """The nodes that are no noisier in a component type than chance makes one in RARE (node): by the F distribution of
-    its runs against those of the others, as if all components shared what runs differ by."""
+    """The nodes (node) whose noise in a component type has a chance above RARE. It is the F test of a node's runs
+    against those of the others, as if all components shared the differences of runs."""
     degrees = spare.max(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         own = np.where(degrees > 0, squares.sum(axis=1) / np.maximum(spare.sum(axis=1), 1), 0.0)
@@ -113,10 +113,10 @@ def _usual(squares: Floats, spare: Floats) -> Bools:
 
 
 def independence(residual: Floats, variance: Floats, degrees: Floats) -> float:
-    """As how many independent things the components of a component type count, from the `residual` of runs (node, run,
-    component) and the `variance` of each component with its `degrees` of freedom: one over the mean of their squared
-    correlations. Chance makes that larger, by 1 / degrees where components are independent; of the rest so much counts
-    that few runs are no proof."""
+    """The effective number of independent components of a component type. Inputs are the `residual` of runs (node, run,
+    component) and the `variance` of each component with its `degrees` of freedom. It is one over the mean of their
+    squared correlations. For independent components, chance adds 1 / degrees to that mean, which is subtracted. A floor
+    on the rest keeps a few runs from proving independence."""
     count = float(np.median(degrees))
     usable = variance > 0
     if count >= ENOUGH_DEGREES or usable.sum() < 2:
@@ -131,9 +131,9 @@ def independence(residual: Floats, variance: Floats, degrees: Floats) -> float:
 def moderation(variances: Floats, degrees: Floats) -> tuple[float, float]:
     """The common variance of a component type and its weight in degrees of freedom, from each component's variance.
 
-    Moments of the logarithms of variances that follow a scaled F distribution (Smyth 2004, section 6.2). Of how much
-    they differ beyond chance the lower end counts, SURE standard errors below: a few variances of one degree of freedom
-    would appear to differ in half of all cases. Where they differ no more, the weight is MOST_DEGREES.
+    The method uses moments of the logarithms of variances that follow a scaled F distribution (Smyth 2004, section
+    6.2). The excess over chance counts with its lower end, SURE standard errors below. Otherwise, a few variances of
+    one degree of freedom would appear to differ in half of all cases. Without an excess, the weight is MOST_DEGREES.
     """
     usable = (variances > 0) & (degrees > 0)
     if usable.sum() < 3:
@@ -152,15 +152,15 @@ def moderation(variances: Floats, degrees: Floats) -> tuple[float, float]:
 
 
 def _inverse_trigamma(value: float) -> float:
-    """The number whose trigamma function is `value`, between two tolerances of it."""
+    """The number whose trigamma function is `value`, searched between 1 / `value` and half more."""
     from scipy import optimize  # noqa: PLC0415 (a fifth of what pages import, none of which needs it)
 
     return float(optimize.brentq(lambda number: special.polygamma(1, number) - value, 1 / value, 0.5 + 1 / value))
 
 
 def _ratio(squares: Floats, spare: Floats, pooled: Floats, independent: float) -> Floats:
-    """How many times the `pooled` variance each node has in each component: its own, moderated, and at least that which
-    it has over all components, which count as so many `independent` things."""
+    """Each node's variance in each component, in `pooled` variances: its own, moderated. It is at least the ratio over
+    all components, which count as `independent` components."""
     scaled = squares / np.where(pooled > 0, pooled, np.inf)
     own = (OWN_DEGREES + scaled) / (OWN_DEGREES + spare)
     degrees = spare.max(axis=1, initial=0.0) * independent
@@ -170,13 +170,14 @@ def _ratio(squares: Floats, spare: Floats, pooled: Floats, independent: float) -
 
 
 def job_spread(means: Floats, owner: Ints, of_runs: Floats, component_type: Ints, assumed: Floats) -> PooledVariance:
-    """The spread between jobs from their `means` (job, component; NaN if it has none); `owner` (job) numbers the node
-    of each job, in order. `of_runs` (component) is the variance that the mean of a usual job has by its runs, `assumed`
-    (component) the variance between jobs that is assumed.
+    """The spread between jobs from their `means` (job, component; NaN if it has none). `owner` (job) numbers the node
+    of each job, in order. `of_runs` (component) is the variance of a usual job's mean by its runs. `assumed`
+    (component) is the assumed variance between jobs.
 
-    The variance is one for a component type: what a job shares, such as pages or temperature, is in all of its
-    components. It is never less than the assumed one, so that a lucky pair of jobs narrows no interval; the excess has
-    the degrees of freedom of the jobs that show it. Without two jobs of one node it is the assumed one, taken as known.
+    A component type has one variance, as conditions of a job (pages, temperature) affect all of its components. It is
+    never less than the assumed one, so that two jobs that agree by chance narrow no interval. The excess has the
+    degrees of freedom of the jobs that show it. If no node has two jobs, the variance is the assumed one, taken as
+    known.
     """
     jobs, components = means.shape
     nodes = int(owner[-1]) + 1 if jobs else 0
@@ -203,9 +204,8 @@ def job_spread(means: Floats, owner: Ints, of_runs: Floats, component_type: Ints
 
 def _without_outliers(squares: Floats, expected: Floats, total: Floats) -> Floats:
     """The variance of each component (component) from sums of `squares` (node, component) with `total` degrees of
-    freedom (component), in which no part of a node counts more than OUTLIER times what is usual: what comes and goes in
-    one of many components is a finding, and no variance of all. `expected` (component) is what components of a
-    component type differ by."""
+    freedom (component). No component of a node counts more than OUTLIER times the usual. An intermittent fault in one
+    component is a finding, not a variance of all. `expected` (component) is the variance within a component type."""
     scaled, many = squares / expected, max(float(total.sum()), 1.0)
     usual = float(scaled.sum()) / many
     for _ in range(_STEPS):
@@ -215,8 +215,8 @@ def _without_outliers(squares: Floats, expected: Floats, total: Floats) -> Float
 
 
 def _between(means: Floats, owner: Ints, nodes: int) -> tuple[Floats, Floats, Floats]:
-    """The differences of jobs (job, component) from the mean of their node, 0 where there is none; by node and
-    component their sum of squares, and its degrees of freedom."""
+    """The differences of jobs (job, component) from their node's mean, 0 if missing. Also their sum of squares by node
+    and component, and its degrees of freedom."""
     first = np.searchsorted(owner, np.arange(nodes))
     present = np.isfinite(means)
     count = np.add.reduceat(present, first, axis=0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Groups of values on a line: where they are so far apart that they are no one distribution."""
+"""Separated groups of values on a line, which do not form one distribution."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ EMPTY, _TRIMMED = 0.35, 0.1
 
 
 def farthest(values: Floats, tolerance: Floats, variance: Floats) -> tuple[float, Sequence[Ints]]:
-    """Of `values` (value, column) the groups in the column in which the outermost are most tolerances apart, and how
-    many tolerances that is; 0 and no groups where no column has several.
+    """The largest distance, in tolerances, between the outermost groups in a column of `values` (value, column), and
+    those groups. It is 0 without groups if no column has several.
 
     `tolerance` (column) is the difference that matters, `variance` (column) that of a value by its measurement alone.
     """
@@ -45,10 +45,11 @@ def farthest(values: Floats, tolerance: Floats, variance: Floats) -> tuple[float
 
 
 def of(values: Floats, tolerance: float, variance: float) -> list[Ints]:
-    """The groups of `values` (value), from low to high, each as the numbers of its values; one where none are apart.
+    """The groups of `values` (value), from low to high, each as the numbers of its values; one group if none are
+    separated.
 
-    Values are cut where that takes most from the sum of squares within pieces, to more pieces than there can be groups;
-    then neighbors are joined that add least to it (Ward 1963), until all that remain are apart.
+    Cuts that reduce the sum of squares most give more pieces than there can be groups. Then neighbors that add least to
+    it are joined (Ward 1963), until all remaining groups are separated.
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]
@@ -71,12 +72,12 @@ def of(values: Floats, tolerance: float, variance: float) -> list[Ints]:
 
 
 def _sizes(count: int) -> tuple[int, int]:
-    """Of how many values a group is at least, and how many may be in none."""
+    """The minimum size of a group, and the maximum number of values in no group."""
     return max(_LEAST, int(np.ceil(_LEAST_SHARE * count))), int(_STRAY_SHARE * count)
 
 
 def _emptiest(ordered: Floats) -> Floats:
-    """The widest space between two groups that any cut of ordered values (value, column) can have (column)."""
+    """The widest gap between two groups over all cuts of ordered values (value, column), as (column)."""
     count = len(ordered)
     least, stray = _sizes(count)
     above = np.arange(least, count - least + 1)
@@ -86,7 +87,7 @@ def _emptiest(ordered: Floats) -> Floats:
 
 
 def _pieces(ordered: Floats, most: int) -> list[int]:
-    """Where at most so many pieces of ordered values begin, and the end of the last."""
+    """The starts of at most `most` pieces of ordered values, and the end of the last."""
     cuts = {0: _best_cut(ordered)}
     ends = {0: len(ordered)}
     while len(cuts) < most:
@@ -100,7 +101,7 @@ def _pieces(ordered: Floats, most: int) -> list[int]:
 
 
 def _best_cut(ordered: Floats) -> tuple[float, int]:
-    """What the best cut takes from the sum of squares, and how many values are below it."""
+    """The reduction of the sum of squares by the best cut, and the number of values below it."""
     if len(ordered) < 2:
         return 0.0, 0
     sizes, sums = np.arange(1, len(ordered)), np.cumsum(ordered)
@@ -110,13 +111,13 @@ def _best_cut(ordered: Floats) -> tuple[float, int]:
 
 
 def _added(size: Ints, total: Floats, other_size: Ints, other_total: Floats) -> Floats:
-    """By how much the sum of squares within is larger where two pieces are one (Ward 1963)."""
+    """The increase of the sum of squares if two pieces are joined (Ward 1963)."""
     shares = size * other_size / (size + other_size)
     return np.asarray(shares * (other_total / other_size - total / size) ** 2)
 
 
 def _apart(ordered: Floats, groups: Sequence[range], tolerance: float, variance: float) -> bool:
-    """Whether all neighbors differ by more than the tolerance, surely, with an empty space between them."""
+    """Whether all neighbors differ by more than the tolerance, with BEYOND standard errors and a gap between them."""
     of_groups = [ordered[group.start : group.stop] for group in groups]
     squares = sum(float(((group - group.mean()) ** 2).sum()) for group in of_groups)
     within = max(squares / max(sum(map(len, groups)) - len(groups), 1), variance)
