@@ -22,7 +22,7 @@ class ClassFigure(msgspec.Struct, frozen=True):
     one run). Both describe the majority of runs that agrees, without the `left_out` runs. Without a majority, all runs
     count as left out, and the interval is from the lowest to the highest run. If the overall median is that of a
     mixture, `groups` has the medians by socket, by found level or by half. In a mixture, few pairs of a run are within
-    10% of the median. `disturbed` is the largest share of background load in the CPU time of a run, or of values that
+    10% of the median. `disturbed` is the largest share, over its runs, of CPU time taken by others or of values that
     the kernel flagged. From LOST on, the value has an asterisk."""
 
     name: str

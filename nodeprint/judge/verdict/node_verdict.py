@@ -100,10 +100,10 @@ class NodeVerdict(msgspec.Struct, frozen=True):
     """A node's outcome and its `class`, the `reasons` for it with the decisive one first, its findings by severity, and
     its results.
 
-    `group` is the letter of its group in a split fleet. `notes` are fields of the fingerprint in which it differs from
-    the majority without being another configuration. `measured` is the start of its newest run (ISO 8601), empty if
-    unknown. `untaken` has the measurements that its newest job did not take, and the node's reason. `jobs` are the jobs
-    that it is judged by, `former` the epochs of excluded jobs.
+    `group` is the letter of its group in a split fleet. `warnings` include fields of the fingerprint in which it
+    differs from the majority without being another configuration. `measured` is the start of its newest run (ISO 8601),
+    empty if unknown. `untaken` has the measurements that its newest job did not take, and the node's reason. `jobs` are
+    the jobs that it is judged by, `former` the epochs of excluded jobs.
     """
 
     outcome: Outcome
@@ -130,7 +130,7 @@ class NodeVerdict(msgspec.Struct, frozen=True):
 
     @property
     def is_alone(self) -> bool:
-        """Whether no other measured node has its configuration."""
+        """Whether the node has no peer among the measured nodes."""
         return self.outcome is Outcome.NO_PEERS or any(
             r.why is ReasonDetail.ALONE_IN_COMPONENT for r in self.reasons[:1]
         )
