@@ -1,1 +1,1 @@
-"""Nodes over time: the series of every component over campaigns, where its level changes, and what to measure next."""
+"""Nodes over time: the series of every component over campaigns, its level changes, and the next measurements."""

@@ -1,4 +1,4 @@
-"""Nodes over time as words: a line for each change, and a sparkline for each node."""
+"""History of nodes as text: a line for each change, and a sparkline for each node."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from nodeprint.settings.texts import say
 
 #: A course from a tolerance below its first level to a tolerance above it, in eighths of a line.
 _BARS = "▁▂▃▄▅▆▇█"
-#: A sparkline has at most so many places.
+#: The most characters of a sparkline.
 _WIDTH = 26
 #: Fields of a fingerprint that a line names before it counts the others.
 _FIELDS = 3
 
 
 def sparkline(course: Sequence[float]) -> str:
-    """A course in tolerances from its first level, from -2 (`▁`) to 2 (`█`); of a long one the medians of equal
+    """A course in tolerances from its first level, from -2 (`▁`) to 2 (`█`); a long one has the medians of equal
     spans."""
     count = min(len(course), _WIDTH)
     edges = [round(number * len(course) / count) for number in range(count + 1)] if count else [0]
@@ -36,8 +36,8 @@ def sparkline(course: Sequence[float]) -> str:
 
 
 def unchanged(history: NodeHistory) -> str:
-    """What is said of a node without any change: where it was measured once, or a component is beyond its tolerance by
-    now, that this shows none yet."""
+    """The sentence for a node without a change. It says if the node was measured only once, or if a component is now
+    beyond its tolerance without a change."""
     if _is_single(history):
         return say("history", "once")
     if not is_open(history):
@@ -47,13 +47,13 @@ def unchanged(history: NodeHistory) -> str:
 
 
 def _is_single(history: NodeHistory) -> bool:
-    """Whether a node was measured once, so that nothing of it is compared."""
+    """Whether a node was measured once, so that nothing is compared."""
     return len(history.measured) < 2
 
 
 def is_open(history: NodeHistory) -> bool:
-    """Whether a node without a change has a component that is a tolerance or more from its first level in the newest
-    measurement, by the figure that is printed."""
+    """Whether a node without a change has a component that is now a tolerance or more from its first level. The printed
+    value decides."""
     last = history.courses[0].distance[-1:] if not history.changes else ()
     return any(round(abs(distance), 1) >= 1 for distance in last)
 
@@ -66,7 +66,7 @@ def sentence(change: Change, nodes: Sequence[str]) -> str:
 
 
 def common(histories: Histories) -> list[str]:
-    """What all nodes changed by together: `all 8 nodes: pairs of all classes +2.0 % since 2026-03-03`."""
+    """The changes that all nodes share: `all 8 nodes: pairs of all classes +2.0 % since 2026-03-03`."""
     if histories.common is None:
         return []
     return [_of_all(change, len(histories.nodes)) for change in histories.common.changes]
@@ -93,14 +93,14 @@ def _of_all(change: Change, measured: int) -> str:
 
 
 def shared_with(node: str, histories: Histories) -> list[str]:
-    """What a node changed by together with the others: sentences."""
+    """The sentences on the changes that a node shares with the others."""
     of_all = histories.common.changes if histories.common is not None else ()
     lines = [_of_all(change, len(histories.nodes)) for change in of_all if node in change.nodes]
     return [report_text.sentence(f"{line}.") for line in lines]
 
 
 def of_node(change: Change) -> str:
-    """A change of a node on its own page, with its interval and tolerance: a sentence."""
+    """The sentence on a change in a node's own report, with its interval and tolerance."""
     ends = names.interval(change.interval.low, change.interval.high, change.effect)
     size = f"{change.effect * 100:+.1f} % (95 % {ends}; tolerance {names.tolerance(change.tolerance)})"
     further = f", {names.counted(change.further, 'further component')} with it" if change.further else ""
@@ -109,7 +109,7 @@ def of_node(change: Change) -> str:
 
 
 def _when(change: Change) -> str:
-    """Since when, and with what in the configuration."""
+    """The date of a change, and the changes of the configuration."""
     if not change.since:  # tables may have no times
         fields = _fields(change.fields)
         return say("history", "no_time") + (f", with {fields}" if fields else "")
@@ -120,14 +120,14 @@ def _when(change: Change) -> str:
 
 
 def _doubt(change: Change) -> str:
-    """What else would show it: the level after can be measured again, that before it cannot."""
+    """The measurement that would confirm it: the level after can be remeasured, the level before cannot."""
     if change.counts[1] < 2:
         return say("history", "doubt", "once")
     return "" if change.confirmed else say("history", "doubt", "single")
 
 
 def component_name(of: Change | Course) -> str:
-    """A component, with its measurement where it is not one between cores."""
+    """A component, with its measurement unless it is core-to-core."""
     component = names.scoped(of.component)
     return component if of.metric == "core-to-core" else f"{component} ({of.measurement})"
 
@@ -140,7 +140,7 @@ def _fields(fields: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _moved(key: str, before: str, after: str) -> str:
-    """A field's values; of a long list the items that came and went."""
+    """A field's values; for a long list, the items added and removed."""
     if separator := LISTS.get(key):
         old, new = (set(text.split(separator)) for text in (before, after))
         before, after = (separator.join(sorted(items)) or "nothing" for items in (old - new, new - old))
@@ -151,7 +151,7 @@ def shared(histories: Sequence[NodeHistory]) -> list[tuple[Change, list[str]]]:
     """The changes, each with the nodes that have it since the same day in the same component; it has their median
     effect.
 
-    Where the same fields of the configuration changed with it, components of one component type are one change.
+    If the same fields of the configuration changed with it, components of one component type are one change.
     """
     groups: dict[tuple[object, ...], list[Change]] = {}
     for history in histories:
@@ -168,7 +168,7 @@ def shared(histories: Sequence[NodeHistory]) -> list[tuple[Change, list[str]]]:
 
 
 def summary(histories: Sequence[NodeHistory], campaigns: int) -> str:
-    """How many of the nodes that were measured more than once have no change, of which it is open, and the others."""
+    """Counts of the nodes that were measured more than once: unchanged and undetermined. The others follow."""
     compared = [history for history in histories if not _is_single(history)]
     undecided = [history.node for history in compared if is_open(history)]
     once = [history.node for history in histories if _is_single(history)]
@@ -182,7 +182,7 @@ def summary(histories: Sequence[NodeHistory], campaigns: int) -> str:
 
 
 def left_out(histories: Histories) -> list[str]:
-    """Which campaigns are no part of it, or only once, and which nodes."""
+    """The campaigns that are excluded or counted only once, and the excluded nodes."""
     count = names.counted(len(histories.left_out), "simulated campaign")
     simulated = say("history", "left_out", "simulated", count=count, campaigns=few(histories.left_out))
     copies = say("history", "left_out", "copies", campaigns=few(histories.copies))
@@ -199,7 +199,8 @@ def left_out(histories: Histories) -> list[str]:
 
 
 def _other_machines(others: pd.DataFrame) -> list[str]:
-    """Which nodes had another processor, in which campaigns: they are not compared with what has their name now."""
+    """The nodes that had another processor, and in which campaigns. They are not compared with the current node of that
+    name."""
     out = []
     for _, of_kind in others.groupby(["field", "before", "now"], sort=False):
         field, before, now = of_kind[["field", "before", "now"]].iloc[0]
@@ -224,8 +225,8 @@ def few(campaigns: Sequence[str]) -> str:
 
 
 def page(of_campaigns: Histories) -> tuple[Block, ...]:
-    """A line for each change, of all nodes first, the courses of the nodes that have one (in a small fleet of all
-    measured again), how many have none, and what was left out."""
+    """A line for each change, shared ones first, the courses of changed nodes, the number of unchanged nodes, and the
+    exclusions. In a small fleet, all remeasured nodes have a course."""
     histories, of_all = of_campaigns.nodes, of_campaigns.common
     lines = [*common(of_campaigns), *(sentence(change, nodes) for change, nodes in shared(histories))]
     changed = [history for history in histories if history.changes]
@@ -245,7 +246,7 @@ def page(of_campaigns: Histories) -> tuple[Block, ...]:
 
 
 def reasons(chosen: pd.DataFrame) -> str:
-    """The nodes to measure next by why, a line each, and how long they take together."""
+    """The nodes to measure next, a line for each reason, and their total time."""
     by_why = {why: chosen["node"][chosen["why"] == why].tolist() for why in Why}
     lines = [f"{why}: {names.nodes(nodes)}" for why, nodes in by_why.items() if nodes]
     hours = chosen["seconds"].sum() / 3600

@@ -1,5 +1,7 @@
-"""Where the level of a component changes over campaigns, by how much, since when, and what changed in the node's
-configuration at that time; what changes on all nodes together is one change, and none of a node."""
+"""Level changes of components over campaigns: size, date, and the changes of the node's configuration at that time.
+
+A change that all nodes share is one change, and not one of each node.
+"""
 
 from __future__ import annotations
 
@@ -33,29 +35,28 @@ Floats = npt.NDArray[np.float64]
 
 #: The chance that anything of an unchanged node is reported as changed in so many measurements: a year of weeks.
 ALARM, YEAR = 0.01, 52
-#: The probability at each end of a 95 % interval.
+#: The probability at each end of a 95% interval.
 _TAIL_95 = 0.025
-#: From so many steps on a series' own scatter says something beside that of all.
+#: A series' own scatter counts, besides that of all, from so many steps on.
 _STEPS = 8
-#: From so many differences of successive jobs on their median says how far jobs scatter: of fewer it may be the change.
+#: The scatter of jobs is the median of at least so many differences: of fewer, it may be the change itself.
 _ENOUGH = 3
 #: A level is known by so many measurements.
 _SEVERAL = 2
-#: Parts of a node that have a course.
+#: Components of a node that have a course.
 _COURSES = 4
-#: So many nodes beside those that are asked for say what all moved by.
+#: So many nodes, besides the requested ones, show the shared movement.
 _OTHERS = 16
 #: A step is this share of all that a component moves by.
 _AT_ONCE = 0.75
-#: A node that moves by this share of what all do moves with them.
+#: A node moves with the others if it moves by this share of their movement.
 _WITH_ALL = 0.5
 #: In place of the position of a node: all of them together.
 ALL = -1
 
 
 class Range(msgspec.Struct, frozen=True):
-    """Between which values a component moved: relative to its first level, with the dates of the lowest and the highest
-    (ISO 8601)."""
+    """The lowest and highest values of a component, relative to its first level, with their dates (ISO 8601)."""
 
     low: float
     lowest: str
@@ -64,17 +65,17 @@ class Range(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A part of a node, or of all `nodes` together, whose level changed by more than its tolerance, with all of its
-    interval.
+    """A component of a node, or of all `nodes` together, whose level changed: the whole interval is outside the
+    tolerance.
 
-    `effect` and `interval` (95 %) are relative to the level `before` (of shares of the time the difference); `before`
-    and `after` are in `unit`, of several nodes the medians. Of a node they are without what all nodes moved by
-    together, unless fewer than three were measured (`compared` is false). The component still had its level before at
-    `unchanged`, and the change was there `since`, the likeliest first measurement, at the latest `by` (ISO 8601); where
-    it came in several steps, `since` is when they made up the tolerance. `counts` are how many measurements show the
-    level before and after; `confirmed`: two or more each. `further` components of the same metric moved with it.
-    `fields` of the fingerprint changed between: values before and after. `moves` if the level of all nodes keeps
-    moving: between which values.
+    `effect` and `interval` (95%) are relative to the level `before`; for shares of the time they are the difference.
+    `before` and `after` are in `unit`, for several nodes the medians. For one node, they exclude the shared movement of
+    all nodes, unless fewer than three were measured (`compared` is false). The component still had its level before at
+    `unchanged`. The change was there `since`, the likeliest first measurement, at the latest `by` (ISO 8601). If it
+    came in several steps, they made up the tolerance at `since`. `counts` are the measurements that show the level
+    before and after; `confirmed`: two or more each. `further` components of the same metric moved with it. `fields` of
+    the fingerprint changed between: values before and after. If the level of all nodes keeps moving, `moves` has the
+    range.
     """
 
     node: str
@@ -102,10 +103,10 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Course(msgspec.Struct, frozen=True):
-    """A part of a node over its measurements: when each was (`measured`, ISO 8601) and in which campaign, how far the
-    component is from its first level (`distance`) and half of the 95 % interval (`half`), both in tolerances.
+    """A component of a node over its measurements: the time (`measured`, ISO 8601) and campaign of each. `distance` is
+    that from its first level, `half` half of the 95% interval, both in tolerances.
 
-    `tolerance` is relative, as of a change.
+    `tolerance` is relative, as in a change.
     """
 
     measurement: str
@@ -120,8 +121,8 @@ class Course(msgspec.Struct, frozen=True):
 
 
 class NodeHistory(msgspec.Struct, frozen=True):
-    """A node over time: when and in which campaigns it was measured (ISO 8601, in order), its changes by date, and the
-    courses of the components that changed, the largest change in tolerances first; of an unchanged node that of the
+    """A node over time: its measurement times (ISO 8601, in order) and campaigns, its changes by date, and its courses.
+    Courses are of the changed components, the largest change in tolerances first. An unchanged node has that of the
     component that moved most."""
 
     node: str
@@ -140,9 +141,10 @@ class Histories(msgspec.Struct, frozen=True):
 
     `common` are the changes that all nodes share, of a node without a name; None if they are not known.
 
-    `left_out` has the names of simulated campaigns if the others were measured, `copies` those of directories that copy
-    another campaign, and `beside` how many a cap left out. `other_machines` has the nodes that were another machine in
-    a campaign, which lacks them: a `field` of the fingerprint `before`, and `now` in the newest campaign.
+    `left_out` has the names of simulated campaigns if the others were measured. `copies` has those of directories that
+    copy another campaign, and `beside` the number that a cap left out. `other_machines` has nodes that were another
+    machine in a campaign, which leaves them out. Its `field` of the fingerprint was `before`, and is `now` in the
+    newest campaign.
     """
 
     judged: tuple[PastCampaign, ...]
@@ -155,13 +157,12 @@ class Histories(msgspec.Struct, frozen=True):
 
 
 class _LevelSeries(msgspec.Struct, frozen=True):
-    """A node in one matrix over time (its `position`; ALL: what all moved by): the `values` of each component (sample,
-    component) with their `errors`, the first of the jobs that each sample is, and the `rows` of all of them (sample,
-    job; -1 where there is none).
+    """A node in one matrix over time (its `position`; ALL: the shared movement of all). `values` (sample, component)
+    have `errors`, `jobs` the first job of each sample, and `rows` (sample, job; -1 if missing) all of its jobs.
 
     Levels differ from `z` standard errors on. Differences need the spread of jobs (in `past`), the correlation of
-    successive ones (`alike`), and the probability at each end of a component's interval (`tails`). All three are
-    known once every series has its levels.
+    successive ones (`alike`), and the probability at each end of a component's interval (`tails`). All three are known
+    once every series has its levels.
     """
 
     past: Spreads
@@ -176,7 +177,7 @@ class _LevelSeries(msgspec.Struct, frozen=True):
 
     @property
     def times(self) -> tuple[str, ...]:
-        """When each sample was (ISO 8601)."""
+        """The time of each sample (ISO 8601)."""
         return tuple(job.started for job in self.jobs)
 
     def between(self, after: Ints, before: Ints) -> tuple[Difference, Floats] | None:
@@ -192,7 +193,7 @@ class _LevelSeries(msgspec.Struct, frozen=True):
         return change, intervals.half_width(change.error, change.degrees, self.tails)
 
     def residual(self, after: Ints, before: Ints) -> Floats:
-        """What each place changed by."""
+        """The change of each measurement point."""
         if self.position != ALL:
             rows = self.rows[:, 0]
             return joined.residual(self.past, rows[after], rows[before])
@@ -221,7 +222,7 @@ class _Step(msgspec.Struct, frozen=True):
 
 
 class _Found(msgspec.Struct, frozen=True, eq=False):
-    """A cause of a change of a node, or of all, between which samples, and by how much."""
+    """A cause of a change of a node, or of all, with its samples and its size."""
 
     line: _LevelSeries
     step: _Step
@@ -235,18 +236,18 @@ class _Found(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def covered(self) -> float:
-        """The share of all places that it covers."""
+        """The share of all measurement points that it covers."""
         return len(self.cause.covers) / max(len(self.past.matrix.template), 1)
 
     @property
     def share(self) -> float:
-        """How many tolerances it is."""
+        """The change in tolerances."""
         head = self.cause.head
         return float(abs(self.change.effect[head]) / self.past.tolerance[head])
 
     @property
     def components(self) -> int:
-        """How many components changed by it."""
+        """The number of components that it changed."""
         return len(np.union1d(self.cause.members, self.cause.finer))
 
     @property
@@ -309,8 +310,8 @@ def of_joined(matrices: Sequence[Matrix], copies: Collection[int], rules: Accept
 
 
 def _wanted(judged: Sequence[PastCampaign], nodes: Collection[str] | None) -> list[Collection[str]]:
-    """The nodes of each campaign that are looked at: with `nodes` these, and beside them those of the others that most
-    campaigns have, which say what all moved by."""
+    """The nodes of each campaign to read: `nodes` if given, and the others that most campaigns have, which show the
+    shared movement."""
     if nodes is None:
         return [set(campaign.nodes) for campaign in judged]
     count = Counter(name for campaign in judged for name in campaign.nodes if name not in nodes)
@@ -318,13 +319,12 @@ def _wanted(judged: Sequence[PastCampaign], nodes: Collection[str] | None) -> li
     return [{*nodes, *others} & set(campaign.nodes) for campaign in judged]
 
 
-# --- what is there over time ---
+# --- series over time ---
 
 
 def _lines(past: Spreads, z: float) -> list[_LevelSeries]:
-    """Each node of a matrix over time, without what all nodes moved by. What jobs differ by beyond their runs is what
-    is assumed, or as much more as successive jobs of the nodes of this fleet differ by, and of a node itself if it was
-    measured often."""
+    """Each node of a matrix over time, without the shared movement. The spread of jobs beyond their runs is at least
+    the assumed one. It is larger if successive jobs of this fleet differ by more, or those of a node measured often."""
     own, errors = past.means, np.sqrt(joined.of_runs(past) + past.job.assumed)
     rows = [np.array(past.matrix.jobs(position)) for position in range(len(past.matrix.nodes))]
     factors = [_scatter(past, own[of_node], errors[of_node]) for of_node in rows]
@@ -343,8 +343,7 @@ def _lines(past: Spreads, z: float) -> list[_LevelSeries]:
 
 
 def _scatter(past: Spreads, values: Floats, errors: Floats) -> Floats:
-    """How many times its standard errors a node scatters (component), by the median over each component type; 1 if that
-    is not known."""
+    """The scatter of a node (component) in standard errors, by the median over each component type; 1 if unknown."""
     of_components, out = change_points.scatter(values, errors), np.ones(values.shape[1])
     for _, columns in past.matrix.terms.by_component_type:
         usable = np.isfinite(of_components[columns])
@@ -354,7 +353,7 @@ def _scatter(past: Spreads, values: Floats, errors: Floats) -> Floats:
 
 
 def _line_of_all(past: Spreads, z: float) -> _LevelSeries | None:
-    """What all nodes move by over time, a sample a round; None if it is not known."""
+    """The shared movement of all nodes over time, a sample per round; None if it is not known."""
     known = np.flatnonzero(past.rounds.error > 0)
     if not len(known):
         return None
@@ -369,8 +368,7 @@ def _line_of_all(past: Spreads, z: float) -> _LevelSeries | None:
 
 
 def _levels(past: Spreads, lines: Sequence[_LevelSeries]) -> tuple[Floats, Ints]:
-    """The level that each node had in each of its jobs (row, component), and how many levels it had (node,
-    component)."""
+    """The level of each node in each of its jobs (row, component), and its number of levels (node, component)."""
     levels = np.zeros_like(past.means)
     fitted = np.ones((len(lines), len(past.tolerance)), dtype=np.int64)
     for line in lines:
@@ -386,20 +384,19 @@ def _levels(past: Spreads, lines: Sequence[_LevelSeries]) -> tuple[Floats, Ints]
 
 
 def _moving(line: _LevelSeries) -> list[int]:
-    """The components that have values as far apart as their tolerance: the others cannot have moved by it."""
+    """The components whose values differ by their tolerance or more: the others cannot have moved by it."""
     return np.flatnonzero(_reach(line) >= 1).tolist()
 
 
 def _reach(line: _LevelSeries) -> Floats:
-    """How many tolerances apart the values of each component are (component)."""
+    """The range of each component's values, in tolerances (component)."""
     present = np.isfinite(line.values)
     low, high = np.where(present, line.values, np.inf).min(axis=0), np.where(present, line.values, -np.inf).max(axis=0)
     return np.asarray(np.where(present.any(axis=0), high - low, 0.0) / line.past.tolerance)
 
 
 def _stretches(line: _LevelSeries, component: int) -> tuple[Ints, list[Stretch]]:
-    """The samples that show a component, without single ones that no other shows, and the stretches of one level in
-    them."""
+    """The samples that show a component, without isolated ones, and the stretches of one level in them."""
     values, errors = line.values[:, component], line.errors[:, component]
     at = np.flatnonzero(np.isfinite(values) & (errors > 0))
     if len(at):
@@ -407,12 +404,12 @@ def _stretches(line: _LevelSeries, component: int) -> tuple[Ints, list[Stretch]]
     return at, change_points.stretches(values[at], errors[at], line.z) if len(at) else []
 
 
-# --- what changed ---
+# --- changes ---
 
 
 def _found(of: _LevelSeries) -> Iterator[_Found]:
-    """The causes of all changes of a node in a matrix: of components that change at one time the coarsest that explain
-    the others."""
+    """The causes of all changes of a node in a matrix. For components that change at one time, these are the coarsest
+    that explain the others."""
     steps = [step for component in _moving(of) for step in _steps(of, component)]
     taken: list[_Step] = []
     for step in sorted(steps, key=lambda step: (min(len(step.before), len(step.after)) < _SEVERAL, -step.share)):
@@ -430,8 +427,8 @@ def _found(of: _LevelSeries) -> Iterator[_Found]:
 
 
 def _moved(found: _Found) -> bool:
-    """Whether a node is beyond the tolerance from what it was, with what all nodes moved by: one that stayed as it was,
-    while all others moved, did not change."""
+    """Whether a node is beyond the tolerance from its former level, including the shared movement. A node that stayed
+    while all others moved did not change."""
     rows, head = found.line.rows[:, 0], found.cause.head
     after, before = (
         joined.means_with_rounds(found.past, rows[side])[:, head] for side in (found.step.after, found.step.before)
@@ -440,9 +437,8 @@ def _moved(found: _Found) -> bool:
 
 
 def _steps(of: _LevelSeries, component: int) -> Iterator[_Step]:
-    """The changes of one component: each level that differs from one since the last change as a node does that is
-    different, with all of its simultaneous interval outside the tolerance; of several the latest, so that small steps
-    add up."""
+    """The changes of one component, each a level that differs from one since the last change. As for an outlier, the
+    whole simultaneous interval is outside the tolerance. The latest such level counts, so that small steps add up."""
     at, stretches = _stretches(of, component)
     tolerance, last = float(of.past.tolerance[component]), 0
     for index in range(1, len(stretches)):
@@ -463,9 +459,9 @@ def _steps(of: _LevelSeries, component: int) -> Iterator[_Step]:
 
 
 def _together(found: Sequence[_Found]) -> list[tuple[_Found, int]]:
-    """Changes of one metric at one time, of several measurements and homes, as one if they are of one place or of one
-    inside another: the coarsest, of those that several measurements show if there are any, and how many further
-    components moved with it."""
+    """Changes of one metric at one time, joined over measurements and homes if they share a component or one contains
+    the other. The coarsest represents them, preferably one that several measurements show. Each has its number of
+    further components."""
     groups: list[tuple[_Found, list[_Found]]] = []
     for of in sorted(found, key=lambda of: (not of.confirmed, -round(of.covered, 3), -of.share)):
         for first, others in groups:
@@ -479,7 +475,7 @@ def _together(found: Sequence[_Found]) -> list[tuple[_Found, int]]:
     return [(first, sum(of.components for of in (first, *others)) - 1) for first, others in groups]
 
 
-# --- as words and figures have it ---
+# --- results ---
 
 
 def _history(
@@ -498,8 +494,8 @@ def _history_of_all(
     found: Sequence[_Found],
     judged: Sequence[PastCampaign],
 ) -> NodeHistory | None:
-    """What all nodes changed by together; what moves without any change of their configuration is one change in each
-    metric, with its range."""
+    """The changes that all nodes share. Movements without a change of the configuration are one change in each metric,
+    with its range."""
     if not lines:
         return None
     changes: list[Change] = []
@@ -523,8 +519,8 @@ def _history_of_all(
 
 
 def _movers(found: _Found) -> list[int]:
-    """The nodes (positions) that moved with all of them: not those that are beyond the tolerance from it, and moved by
-    less than half as much."""
+    """The nodes (positions) that moved with the others. A node did not if it is beyond the tolerance from them and
+    moved less than half as much."""
     head, owner = found.cause.head, found.past.matrix.owner
     effect, tolerance = found.change.effect[head], found.past.tolerance[head]
     sides = [rows[rows >= 0] for rows in (found.line.rows[found.step.after], found.line.rows[found.step.before])]
@@ -539,13 +535,13 @@ def _movers(found: _Found) -> list[int]:
 
 
 def _is_step(found: _Found) -> bool:
-    """Whether a change comes at once: most of what there is between the lowest and the highest level."""
+    """Whether a change comes at once: as most of the difference between the lowest and the highest level."""
     levels = [stretch.level for stretch in _stretches(found.line, found.cause.head)[1]]
     return bool(np.abs(np.diff(levels)).max(initial=0.0) >= _AT_ONCE * np.ptp(levels))
 
 
 def _range(found: _Found) -> Range:
-    """Between which values the part of a change moved, from its first level."""
+    """The range over which the component of a change moved, from its first level."""
     values, times = found.line.values[:, found.cause.head], found.line.times
     from_first = values - values[np.flatnonzero(np.isfinite(values))[0]]
     low, high = int(np.nanargmin(values)), int(np.nanargmax(values))
@@ -554,7 +550,7 @@ def _range(found: _Found) -> Range:
 
 
 def _change(found: _Found, further: int) -> Change:
-    """A cause of a change with its figures."""
+    """A cause of a change with its values."""
     past, step, head, matrix = found.past, found.step, found.cause.head, found.past.matrix
     model, scale, share = matrix.measured.model, matrix.terms, matrix.terms.share
     rows = found.line.rows[step.before]
@@ -626,7 +622,7 @@ def _with_courses(
 
 
 def _course(line: _LevelSeries, number: int, component: Component, judged: Sequence[PastCampaign]) -> Course:
-    """One part of a line, whose name is that of `component`."""
+    """One component of a line, named by `component`."""
     past, matrix = line.past, line.past.matrix
     values, errors, size = line.values[:, number], line.errors[:, number], float(past.tolerance[number])
     at = np.flatnonzero(np.isfinite(values) & (errors > 0))
@@ -647,15 +643,15 @@ def _course(line: _LevelSeries, number: int, component: Component, judged: Seque
 
 
 def is_of(change: Change, course: Course) -> bool:
-    """Whether a change is one of the part of a course."""
+    """Whether a change is of the component of a course."""
     return all(getattr(change, key) == getattr(course, key) for key in ("measurement", "home", "component"))
 
 
-# --- what changed with it ---
+# --- changes of the configuration ---
 
 
 def _fields_of_all(found: _Found, judged: Sequence[PastCampaign]) -> dict[str, tuple[str, str]]:
-    """The fields of the fingerprint that changed on all nodes meanwhile, and alike."""
+    """The fields of the fingerprint that changed on all nodes in the same way at that time."""
     owner, step = found.past.matrix.owner, found.step
     sides = [rows[rows >= 0] for rows in (found.line.rows[step.unchanged], found.line.rows[step.by])]
     fields = []
@@ -667,9 +663,9 @@ def _fields_of_all(found: _Found, judged: Sequence[PastCampaign]) -> dict[str, t
 
 
 def _fields(name: str, first: JobAt, second: JobAt, judged: Sequence[PastCampaign]) -> dict[str, tuple[str, str]]:
-    """What changed in a node's fingerprint from one job to another; what was not known before or after did not.
+    """The changes of a node's fingerprint from one job to another, without values unknown before or after.
 
-    A verdict has the newest fingerprint of a campaign; of jobs of one campaign their surveys are read.
+    A verdict has the newest fingerprint of a campaign. Within one campaign, the surveys of the jobs are read.
     """
     before, after = (judged[job.campaign] for job in (first, second))
     if before is after:
@@ -680,6 +676,6 @@ def _fields(name: str, first: JobAt, second: JobAt, judged: Sequence[PastCampaig
 
 
 def _surveyed(job: Path) -> Mapping[str, Any]:
-    """The fingerprint of a job's survey; empty where it has none."""
+    """The fingerprint of a job's survey; empty if it has none."""
     survey = job / "survey.tar.gz"
     return read_fingerprint(open_tree(survey)) if survey.exists() else {}

@@ -1,4 +1,4 @@
-"""The courses of a node's components as a figure, and what a node's page shows of earlier campaigns."""
+"""The courses of a node's components as a figure, and the earlier campaigns in a node report."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _moment(moment: str) -> np.datetime64:
 
 
 def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:
-    """For the report of a campaign: by node what the campaigns beside it say, of those nodes that any of them has."""
+    """For the report of a campaign: results of neighboring campaigns by node, for nodes that any of them has."""
 
     def of_nodes(nodes: Sequence[str]) -> Mapping[str, OverTime]:
         selected = selection.beside(campaign)
@@ -78,7 +78,7 @@ def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:
 
 
 def _is_packed(campaign: PastCampaign) -> bool:
-    """Whether its measurements can be read: of an older version, or damaged, it is no part of this report."""
+    """Whether its measurements can be read. If damaged or of an older version, this report leaves it out."""
     with suppress(NodeprintError):
         packing.pack(campaign.folder)
         return True

@@ -1,4 +1,4 @@
-"""The part of a campaign's verdict that a history needs: of each node its outcome, its time and its fingerprint."""
+"""The part of a campaign's verdict that a history needs: each node's outcome, time and fingerprint."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def read(campaign: Path) -> PastCampaign:
 
 
 def without_fingerprints(campaign: PastCampaign) -> PastCampaign:
-    """A campaign with outcomes and times alone, as the fingerprints of very many campaigns fill the memory."""
+    """A campaign with only outcomes and times, as the fingerprints of very many campaigns fill the memory."""
     nodes = {name: JudgedNode(node.outcome, node.measured) for name, node in campaign.nodes.items()}
     return replace(campaign, nodes=nodes)

@@ -1,4 +1,4 @@
-"""Which nodes to measure in the time that is there: those of which the least is known first."""
+"""The nodes to measure in the available time, least known first."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from nodeprint.history.judged import JudgedNode, PastCampaign
 from nodeprint.judge.outcome import Outcome
 from nodeprint.machine.fingerprint import DRIFT
 
-#: So many nodes that are SAME are measured with the others, as a recheck has two companions: what changes on them, too,
-#: is no fault of one node. They are a third of the nodes at most.
+#: So many SAME nodes are measured with the others, as a recheck has two control nodes: a change on them, too, is no
+#: fault of one node. They are at most a third of the nodes.
 CONTROLS, _SHARE = 2, 3
 #: A change is known by two measurements.
 _ENOUGH = 2
 
 
 class Why(StrEnum):
-    """Why a node is to be measured, the most urgent first."""
+    """The reason for measuring a node, the most urgent first."""
 
     NEVER = "never measured"
     CHANGED = "another configuration than before, measured less than twice"
@@ -34,8 +34,8 @@ def choose(
 ) -> pd.DataFrame:
     """The nodes to measure within `budget_s` of node time, a row each, the most urgent first.
 
-    `seconds` has the nodes that may be measured, each with how long it takes. Columns are `node`, `why`, `measured`
-    (last, ISO 8601, empty if never) and `seconds`.
+    `seconds` has the nodes that may be measured, each with its duration. Columns are `node`, `why`, `measured` (last,
+    ISO 8601, empty if never) and `seconds`.
     """
     candidates = _ordered(seconds, judged, histories)
     fits = int((candidates["seconds"].cumsum() <= budget_s).sum())
@@ -49,13 +49,13 @@ def choose(
 def _ordered(
     seconds: Mapping[str, float], judged: Sequence[PastCampaign], histories: Sequence[NodeHistory]
 ) -> pd.DataFrame:
-    """All nodes by urgency, then by how long ago they were measured; then those again that may be controls."""
+    """All nodes by urgency, then by the age of their last measurement; then possible controls again."""
     verdicts: dict[str, list[JudgedNode]] = {}
     for campaign in judged:
         for name, node in campaign.nodes.items():
             if node.outcome.entry.measured:
                 verdicts.setdefault(name, []).append(node)
-    # what only one measurement came before cannot be measured again
+    # a level that only one measurement shows: only the level after it can be remeasured
     doubtful = {h.node for h in histories if any(change.counts[1] < _ENOUGH for change in h.changes)}
     # of jobs of one campaign the verdict has the last, and the series all
     counts = {history.node: len(history.measured) for history in histories}
@@ -85,7 +85,7 @@ def _ordered(
 
 
 def _changed(past: Sequence[JudgedNode]) -> bool:
-    """Whether the present configuration is another than before and was measured less than twice."""
+    """Whether the present configuration differs from the one before and was measured less than twice."""
     now = _configuration(past[-1])
     for same, node in enumerate(reversed(past)):
         former = _configuration(node)

@@ -1,4 +1,4 @@
-"""`nodeprint history --page`: what changed over campaigns as a document, with the renderers of the report."""
+"""`nodeprint history --page`: the changes over campaigns as a document, with the renderers of the report."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from nodeprint.report.pages.common import anchor
 from nodeprint.report.pages.pictures import PAGE
 from nodeprint.settings.texts import say
 
-#: Campaigns of which each has a row; of more the first and the newest have.
+#: The most campaigns with a row; of more, the first and the newest have one.
 _MOST_CAMPAIGNS = 60
-#: The anchor of what each node has.
+#: The anchor of the sections of the nodes.
 _NODES = "nodes"
 
 
 def write(to: Path, histories: Histories) -> Path:
-    """Write the page as HTML or PDF, as the name of the file ends. Raises NodeprintError where that is none of these,
-    CannotWriteError where it cannot be written."""
+    """Write the page as HTML or PDF, by the suffix of `to`. Raises NodeprintError for another suffix, CannotWriteError
+    if it cannot be written."""
     if to.suffix not in (".html", ".pdf"):
         advice = "name a file that ends in .html or .pdf"
         raise NodeprintError("is neither HTML nor PDF by its name", where=to, key="--page", advice=advice)
@@ -53,7 +53,7 @@ def write(to: Path, histories: Histories) -> Path:
 
 
 def document(histories: Histories) -> Document:
-    """A page of all nodes, and a section for each of those that are drawn."""
+    """A page of all nodes, and a section for each drawn node."""
     drawn = pictured(histories.nodes)
     judged, in_style = histories.judged, style.load()
     names_of = list(dict.fromkeys((judged[0].name, judged[-1].name)))
@@ -105,7 +105,7 @@ def _node_row(history: NodeHistory, links: dict[str, Reference]) -> tuple[Cell, 
 
 
 def _campaigns(histories: Histories) -> Table:
-    """When each was measured, and how many nodes had which outcome."""
+    """The date of each campaign, and its number of nodes per outcome."""
     judged = histories.judged
     if len(judged) > _MOST_CAMPAIGNS:
         judged = (judged[0], *judged[1 - _MOST_CAMPAIGNS :])

@@ -1,4 +1,4 @@
-"""Which judged campaigns a history is made of, those that are named or those beside one, and which nodes are drawn."""
+"""The judged campaigns of a history, either named or next to another one, and the nodes that are drawn."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from nodeprint.judge.baseline_folder import judged_folders
 
 #: The fields of a fingerprint that only another processor changes.
 PROCESSOR = ("cpu", "cpu_family", "cpu_model", "cpu_stepping", "sockets")
-#: Of the campaigns beside one each node has so many: its first, its newest, and of those between some evenly.
+#: The most earlier campaigns of a node: its first, its newest, and evenly spaced ones between.
 MOST_EACH, _NEWEST = 16, 8
 #: Fleets up to this size are shown with all nodes, larger ones with those that changed, at most MOST_DRAWN on a page.
 ALL_NODES, MOST_DRAWN = 16, 64
 
 
 def campaigns(folders: Sequence[Path]) -> Histories:
-    """The judged campaigns of `folders`, each a campaign or a folder of campaigns, each once. Where some are simulated
-    and others are not, those that were measured.
+    """The judged campaigns of `folders`, each a campaign or a directory of campaigns, without duplicates. Simulated
+    campaigns are left out if others are measured.
 
-    Raises NodeprintError where a folder holds none, or a verdict cannot be read.
+    Raises NodeprintError if a directory holds none, or a verdict cannot be read.
     """
     judged: dict[Path, PastCampaign] = {}
     for folder in folders:
@@ -45,7 +45,7 @@ def campaigns(folders: Sequence[Path]) -> Histories:
 
 
 def _told_apart(judged: Sequence[PastCampaign]) -> list[PastCampaign]:
-    """The same, those of one name by the ends of their folders' paths: `january/main` and `february/main`."""
+    """The same, with campaigns of one name renamed to the ends of their paths: `january/main` and `february/main`."""
     count = Counter(campaign.name for campaign in judged)
     several = {name: [files.real(of.folder).parts for of in judged if of.name == name] for name in count}
     out = []
@@ -61,8 +61,8 @@ def _told_apart(judged: Sequence[PastCampaign]) -> list[PastCampaign]:
 
 
 def of_one_machine(selected: Histories) -> Histories:
-    """What is selected, without nodes in those campaigns in which they had another processor than in their newest; a
-    campaign that has no node then is left out."""
+    """The selection, without nodes in campaigns where their processor differs from their newest. A campaign without
+    nodes is then left out."""
     newest = {name: node.fingerprint for of in selected.judged for name, node in of.nodes.items() if node.fingerprint}
     judged: list[PastCampaign] = []
     others: list[tuple[str, ...]] = []
@@ -87,7 +87,7 @@ def _other_processor(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple
 
 
 def beside(campaign: Path) -> Histories:
-    """A campaign after the older ones beside it, both simulated or both measured, that share nodes with it.
+    """A campaign after the older ones in the same directory, all simulated or all measured, that share nodes with it.
 
     A node is the same if name and processor are, and both campaigns have its fingerprint. Each node has at most
     MOST_EACH campaigns. Campaigns that cannot be read are skipped. Raises NodeprintError if `campaign` is one of them.
@@ -111,7 +111,7 @@ def beside(campaign: Path) -> Histories:
 
 
 def _identified(campaign: PastCampaign, reference: PastCampaign) -> PastCampaign:
-    """A campaign with those of its nodes alone that have a fingerprint here and in the `reference`."""
+    """A campaign with only those nodes that have a fingerprint here and in the `reference`."""
     nodes = {
         name: node
         for name, node in campaign.nodes.items()
@@ -130,7 +130,7 @@ def _with(campaigns: Sequence[PastCampaign], node: str) -> list[int]:
 
 
 def _spread(numbers: Sequence[int]) -> list[int]:
-    """Of many numbers the first, the newest, and of those between some evenly."""
+    """The first and newest of many numbers, and some evenly spaced ones between."""
     if len(numbers) <= MOST_EACH:
         return list(numbers)
     older, newest = numbers[:-_NEWEST], numbers[-_NEWEST:]
@@ -143,8 +143,8 @@ def _by_time(judged: Iterable[PastCampaign]) -> tuple[PastCampaign, ...]:
 
 
 def pictured(histories: Sequence[NodeHistory]) -> list[NodeHistory]:
-    """The nodes that a page draws: in a small fleet all, else those with a change, of very many those
-    that changed most."""
+    """The nodes that a page draws: all of a small fleet, else the changed ones, of very many those that changed
+    most."""
     if len(histories) <= ALL_NODES:
         return list(histories)
     changed = [history for history in histories if history.changes]
