@@ -126,7 +126,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def fails_at(self) -> float:
-        """The value, in `unit`, at which the finding starts: the peers' plus the tolerance, or the limit itself."""
+        """The value at which the finding starts, in `unit`: the limit, or the peers' value shifted by the tolerance."""
         if self.of_limit:
             return self.peers
         return self.peers + math.copysign(self.tolerance_unit, self.effect)
@@ -154,7 +154,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def accepted(self) -> bool:
-        """Whether a waiver of the site keeps it out of the outcome."""
+        """Whether it would count without a waiver."""
         return bool(self.waived)
 
     @property

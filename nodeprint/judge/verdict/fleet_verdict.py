@@ -123,7 +123,7 @@ class NodesAt(msgspec.Struct, frozen=True):
 class SingleRuns(msgspec.Struct, frozen=True):
     """A measurement with one run per node: the spread of runs is unknown, so no node is SAME.
 
-    `nodes` nodes have a `median` in `unit`. They range from `low` to `high` relative to it, with a robust standard
+    The `nodes` have a `median` in `unit`. They range from `low` to `high` relative to it, with a robust standard
     deviation `sd`. `farthest` is the most distant node. `apart` are nodes beyond a gap on either side, `groups` the two
     groups, if any.
     """

@@ -22,8 +22,8 @@ class ClassFigure(msgspec.Struct, frozen=True):
     one run). Both describe the majority of runs that agrees, without the `left_out` runs. Without a majority, all runs
     count as left out, and the interval is from the lowest to the highest run. If the overall median is that of a
     mixture, `groups` has the medians by socket, by found level or by half. In a mixture, few pairs of a run are within
-    10% of the median. `disturbed` is the largest share, over its runs, of CPU time taken by others or of values that
-    the kernel flagged. From LOST on, the value has an asterisk."""
+    10% of the median. `disturbed` is the largest share, over the runs of its measurement, of CPU time that others took
+    or of values that the benchmark kernel flagged. From LOST on, the value has an asterisk."""
 
     name: str
     measurement: str
@@ -60,7 +60,7 @@ class ClassFigure(msgspec.Struct, frozen=True):
 
     @property
     def runs_disagree(self) -> bool:
-        """Whether there are two runs and they disagree, so that neither has the value of the median."""
+        """Whether there are two runs that disagree: their median is the value of neither."""
         return self.runs == self.left_out == 2
 
     @property
@@ -104,7 +104,7 @@ class CellFigure(msgspec.Struct, frozen=True):
 
     @property
     def runs_disagree(self) -> bool:
-        """Whether there are two runs and they disagree, so that neither has the value of the median."""
+        """Whether there are two runs that disagree: their median is the value of neither."""
         return self.runs == self.left_out == 2
 
     @property

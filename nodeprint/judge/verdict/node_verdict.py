@@ -142,5 +142,5 @@ class NodeVerdict(msgspec.Struct, frozen=True):
 
     @property
     def accepted(self) -> tuple[Finding, ...]:
-        """The findings that a waiver of the site keeps out of the outcome."""
+        """The findings that would count without a waiver."""
         return tuple(finding for finding in self.findings if finding.accepted)
