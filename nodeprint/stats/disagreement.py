@@ -40,9 +40,9 @@ class Disagreement(msgspec.Struct, frozen=True):
     """A disagreement of repetitions. `odd` are those that differ from the majority, farthest first, empty without a
     majority. `factor` (above 1) is the ratio of the farthest to the majority, or of the highest to the lowest. `apart`
     is the share of measurement points whose repetitions differ by APART or more. `place` is a typical one that differs,
-    with its `lowest` and `highest` repetition. `both_ways`: between two repetitions, many points are faster by APART
-    and as many slower, as if exchanged; a slow machine moves them one way. If `run` (its number in the array) is given,
-    the repetitions are its passes."""
+    with its `lowest` and `highest` repetition. `both_ways`: between two repetitions, many points fall by APART and as
+    many rise, as if exchanged. A slow machine moves them one way. If `run` (its number in the array) is given, the
+    repetitions are its passes."""
 
     odd: tuple[int, ...]
     factor: float
@@ -93,8 +93,8 @@ def disagreement(values: Reals, noise: float = 0.0) -> Disagreement | None:
 
 
 def _both_ways(logs: Floats) -> bool:
-    """Whether between two repetitions half of _SHARE of the points differ by APART upwards, as many downwards, and few
-    are in between. Exchanged pairs have other levels; noise has all levels."""
+    """Whether, between two repetitions, half of _SHARE of the points rise by APART, as many fall, and few lie in
+    between. Exchanged pairs have other levels; noise has all levels."""
     with np.errstate(invalid="ignore"):
         steps = [logs[second] - logs[first] for first, second in combinations(range(len(logs)), 2)]
         return any(
@@ -163,8 +163,8 @@ _AT_ONCE = 256
 
 
 def differing(values: Reals, begins: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """The same for groups of repetitions that follow each other along the first axis (group). Each goes from where it
-    `begins` to the next."""
+    """The same for groups of repetitions that follow each other along the first axis (group). `begins` has their
+    starts."""
     out = np.zeros(len(begins), dtype=np.bool_)
     ends = [*begins[1:].tolist(), len(values)]
     for at in range(0, len(begins), _AT_ONCE):

@@ -16,7 +16,7 @@ EQUIVALENCE = 0.05
 
 
 def inside(difference: Floats, half: Floats, tolerance: Floats | float) -> Bools:
-    """Whether an interval lies within the tolerance on both sides. A 90% interval that does shows equivalence."""
+    """Whether an interval lies within the tolerance on both sides. For a 90% interval, this shows equivalence."""
     return np.asarray(np.abs(difference) + half <= tolerance)
 
 
@@ -26,8 +26,7 @@ def outside(difference: Floats, half: Floats, tolerance: Floats | float) -> Bool
 
 
 def combined(components: Sequence[tuple[Floats, Floats | float]]) -> tuple[Floats, Floats]:
-    """The standard error and degrees of freedom of a sum of independent components, each a variance with its own
-    degrees.
+    """The standard error and degrees of freedom of a sum of independent components (variance, degrees of freedom).
 
     The degrees of freedom of a sum of variance estimates follow Satterthwaite 1946.
     """

@@ -1,5 +1,4 @@
-"""Movements that all nodes share from one day to another, such as a season or an update: no difference between
-nodes."""
+"""Movements that all nodes share from one day to another, as by a season or an update: no node differs."""
 
 from __future__ import annotations
 

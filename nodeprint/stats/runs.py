@@ -96,8 +96,8 @@ def _within(values: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _usual(squares: Floats, spare: Floats) -> Bools:
-    """The nodes (node) whose noise in a component type has a chance above RARE. It is the F test of a node's runs
-    against those of the others, as if all components shared the differences of runs."""
+    """The nodes (node) that are not unusually noisy in a component type: chance makes one in RARE noisier. It is an F
+    test of a node's runs against those of the others, as if all components shared the differences of runs."""
     degrees = spare.max(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         own = np.where(degrees > 0, squares.sum(axis=1) / np.maximum(spare.sum(axis=1), 1), 0.0)

@@ -77,7 +77,7 @@ def _sizes(count: int) -> tuple[int, int]:
 
 
 def _emptiest(ordered: Floats) -> Floats:
-    """The widest gap between two groups over all cuts of ordered values (value, column), as (column)."""
+    """The widest gap between two groups over all cuts of ordered values (value, column), by column."""
     count = len(ordered)
     least, stray = _sizes(count)
     above = np.arange(least, count - least + 1)
@@ -117,7 +117,7 @@ def _added(size: Ints, total: Floats, other_size: Ints, other_total: Floats) -> 
 
 
 def _apart(ordered: Floats, groups: Sequence[range], tolerance: float, variance: float) -> bool:
-    """Whether all neighbors differ by more than the tolerance, with BEYOND standard errors and a gap between them."""
+    """Whether all neighbors differ by more than the tolerance and BEYOND standard errors, with a gap between them."""
     of_groups = [ordered[group.start : group.stop] for group in groups]
     squares = sum(float(((group - group.mean()) ** 2).sum()) for group in of_groups)
     within = max(squares / max(sum(map(len, groups)) - len(groups), 1), variance)
