@@ -168,7 +168,8 @@ def shared(histories: Sequence[NodeHistory]) -> list[tuple[Change, list[str]]]:
 
 
 def summary(histories: Sequence[NodeHistory], campaigns: int) -> str:
-    """Counts of the nodes that were measured more than once: unchanged and undetermined. The others follow."""
+    """The number of unchanged nodes among those measured more than once. Undetermined nodes and those measured once
+    follow."""
     compared = [history for history in histories if not _is_single(history)]
     undecided = [history.node for history in compared if is_open(history)]
     once = [history.node for history in histories if _is_single(history)]

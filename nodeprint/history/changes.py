@@ -74,7 +74,7 @@ class Change(msgspec.Struct, frozen=True):
     `unchanged`. The change was there `since`, the likeliest first measurement, at the latest `by` (ISO 8601). If it
     came in several steps, they made up the tolerance at `since`. `counts` are the measurements that show the level
     before and after; `confirmed`: two or more each. `further` components of the same metric moved with it. `fields` of
-    the fingerprint changed between: values before and after. If the level of all nodes keeps moving, `moves` has the
+    the fingerprint changed in between: values before and after. If the level of all nodes keeps moving, `moves` has the
     range.
     """
 
@@ -104,7 +104,7 @@ class Change(msgspec.Struct, frozen=True):
 
 class Course(msgspec.Struct, frozen=True):
     """A component of a node over its measurements: the time (`measured`, ISO 8601) and campaign of each. `distance` is
-    that from its first level, `half` half of the 95% interval, both in tolerances.
+    its difference from the first level, and `half` is half of the 95% interval, both in tolerances.
 
     `tolerance` is relative, as in a change.
     """
@@ -535,7 +535,7 @@ def _movers(found: _Found) -> list[int]:
 
 
 def _is_step(found: _Found) -> bool:
-    """Whether a change comes at once: as most of the difference between the lowest and the highest level."""
+    """Whether one step is most of the difference between the lowest and the highest level."""
     levels = [stretch.level for stretch in _stretches(found.line, found.cause.head)[1]]
     return bool(np.abs(np.diff(levels)).max(initial=0.0) >= _AT_ONCE * np.ptp(levels))
 

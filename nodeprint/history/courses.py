@@ -78,7 +78,7 @@ def beside(campaign: Path) -> Callable[[Sequence[str]], Mapping[str, OverTime]]:
 
 
 def _is_packed(campaign: PastCampaign) -> bool:
-    """Whether its measurements can be read. If damaged or of an older version, this report leaves it out."""
+    """Whether its measurements can be read. If they are damaged or of an older version, the report leaves it out."""
     with suppress(NodeprintError):
         packing.pack(campaign.folder)
         return True

@@ -55,7 +55,7 @@ def _ordered(
         for name, node in campaign.nodes.items():
             if node.outcome.entry.measured:
                 verdicts.setdefault(name, []).append(node)
-    # a level that only one measurement shows: only the level after it can be remeasured
+    # the level before a change cannot be remeasured, so only the level after it counts
     doubtful = {h.node for h in histories if any(change.counts[1] < _ENOUGH for change in h.changes)}
     # of jobs of one campaign the verdict has the last, and the series all
     counts = {history.node: len(history.measured) for history in histories}
