@@ -1,4 +1,4 @@
-"""Two campaigns, or two parts, beside each other: matrices on one scale, as files."""
+"""Matrix figures of two campaigns or two processors side by side, on one color scale."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.node_levels import NodeLevels, levels
 from nodeprint.report.figures.render import Origin
 
-#: Nodes that are drawn where two campaigns have many in common.
+#: The most nodes drawn if two campaigns have many in common.
 MOST_NODES = 16
 
 
 def write(campaigns: Sequence[Path], to: Path, first: Sequence[str] = ()) -> list[Path]:
-    """Draw the matrices of two campaigns into the folder `to`, each as SVG, PDF and CSV; returns the paths.
+    """Draw the matrices of two campaigns into the directory `to`, each as SVG, PDF and CSV; return the paths.
 
-    Each node that is in both is drawn beside itself, those of `first` before the others, at most MOST_NODES; of
-    campaigns without a common node the first node of each, such as two parts. Raises NodeprintError where no matrix of
-    one operation is in both.
+    Each node of both campaigns is paired with itself, nodes in `first` come first, at most MOST_NODES. Campaigns
+    without a common node, such as two processors, are compared by their first nodes. Raises NodeprintError if the
+    campaigns share no matrix of one operation.
     """
     fleets = [packing.pack(campaign) for campaign in campaigns]
     listed = [[node.name for node in fleet.nodes] for fleet in fleets]

@@ -1,4 +1,4 @@
-"""How a node stands beside the figures of a fleet, in sentences: which are as there, and by how much others are not."""
+"""Sentences that compare a node with the values of a fleet: matching values, and the size of each difference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nodeprint.summary.fleet_reference import FleetReference, beside
 
 
 def sentences(reference: FleetReference, processor: str, values: Mapping[tuple[str, str, int], float]) -> list[str]:
-    """Of a node with this `processor` (empty where unknown) and these `values` by measurement, name and home."""
+    """Return the sentences for `values`, keyed by measurement, name and home; `processor` is empty if unknown."""
     compared = beside(reference, processor, values)
     called = printable(reference.processor, 60) or say("beside_fleet", "unknown")
     if compared.empty:

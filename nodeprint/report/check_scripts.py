@@ -1,7 +1,7 @@
-"""The check of what was found on a node, for somebody who has the kernels alone: a script of sh that measures it again
-and ends with PASS, FAIL or INCONCLUSIVE. `nodeprint check` runs the same script.
+"""A shell script that remeasures the findings of a node and prints PASS, FAIL or INCONCLUSIVE.
 
-The script compares with the finding's own value and limit; no tolerance is computed here.
+The script needs only the kernels; `nodeprint check` runs it, too. It compares with the finding's own value and limit
+and computes no tolerance.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _COORDINATE = re.compile(r"[A-Za-z0-9_.+:/-]+")
 
 
 class Again(msgspec.Struct, frozen=True):
-    """A finding and the header of the records that it is of (docs/formats.md), empty where there are none."""
+    """A finding and the header of its records (docs/formats.md); the header is empty without records."""
 
     finding: Finding
     header: Mapping[str, Any]
 
     @property
     def why_not(self) -> str:
-        """Why one node alone cannot check it; empty where it can."""
+        """Return the reason why a single machine cannot check the finding; empty if it can."""
         finding = self.finding
         if finding.component.term.startswith("fabric-"):
             return say("no_check", "fabric")
@@ -63,7 +63,7 @@ class Again(msgspec.Struct, frozen=True):
 
 
 def accepted(finding: Finding) -> str:
-    """Up to which value it is accepted: `at most 122 ns`."""
+    """Return the limit of acceptance in words: `at most 122 ns`."""
     if not math.isfinite(finding.fails_at) or not finding.tolerance_unit:
         return ""
     unit = names.of_measurement(finding.unit, finding.measurement)
@@ -79,12 +79,12 @@ def file_name(node: str) -> str:
 
 
 def command(node: str, number: int) -> str:
-    """What checks a finding of a node, by its number among those that count; in the folder of the report."""
+    """Return the command that checks a finding of a node, by its number; it runs in the report directory."""
     return f"sh {file_name(node)} {number}"
 
 
 def again(jobs: Sequence[Job], findings: Sequence[Finding]) -> list[Again]:
-    """Findings with how they were measured, by the newest of a node's jobs that has each."""
+    """Pair each finding with its measurement in the newest of a node's jobs that has one."""
     return [
         Again(finding, next((job.measured[name].header for job in reversed(jobs) if name in job.measured), {}))
         for finding in findings
@@ -99,8 +99,7 @@ def named(verdict: Verdict) -> Verdict:
 
 
 def named_node(name: str, node: NodeVerdict, *, imported: bool) -> NodeVerdict:
-    """A node's verdict whose findings that count name the command that checks them; of `imported` figures there is
-    none, as another program measured them."""
+    """Name the check command in each finding that counts; `imported` results have none."""
     if imported:
         return node
     numbers = {id(finding): number for number, finding in enumerate(node.counted, 1)}
@@ -120,13 +119,16 @@ def sentence(finding: Finding) -> str:
 
 
 def disturbed_percent(campaign: Path) -> float:
-    """Which share of a run's values may be disturbed, as the campaign is judged."""
+    """Return the percentage of a run's values that may be disturbed, from the rules of the campaign."""
     return acceptance.rules_of(campaign).quality.disturbed_pairs_percent
 
 
 def script(node: str, findings: Sequence[Again], origin: str, disturbed_percent: float) -> str:
-    """The script of the findings of a node that count, in their order. A run of which more than `disturbed_percent` of
-    the values are flagged is not judged; `origin` is SIMULATED or IMPORTED."""
+    """Return the check script of a node's relevant findings, in their order.
+
+    The script does not judge a run with more than `disturbed_percent` of its values flagged. `origin` is SIMULATED or
+    IMPORTED.
+    """
     template = (sources.folder() / "reports" / "check.sh").read_text(encoding="utf-8")
     head = {
         "node": printable(node, 200),
@@ -190,7 +192,7 @@ def _lists_pairs(again: Again) -> bool:
 
 
 def _arguments(again: Again) -> str:
-    """The arguments that it was measured with; of pairs that can be listed, these alone."""
+    """Return the kernel arguments of the measurement, limited to the finding's pairs if they can be listed."""
     dropped = (*_OF_RUN, *_OF_PLACES) if _lists_pairs(again) else _OF_RUN
     words, out = [str(word) for word in again.header.get("arguments") or ()], []
     while words:

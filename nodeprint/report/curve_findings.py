@@ -27,7 +27,7 @@ KNEE = 1.5
 
 
 class MedianInterval(msgspec.Struct, frozen=True):
-    """A median with its 95 % interval by order statistics, over `count` values."""
+    """A median with its 95% interval from order statistics, over `count` values."""
 
     middle: float
     low: float
@@ -40,10 +40,10 @@ class MedianInterval(msgspec.Struct, frozen=True):
 
 
 def median_interval(values: Sequence[float] | Array) -> MedianInterval:
-    """The median of finite values and its distribution-free 95 % interval; lowest and highest under six values.
+    """Return the median of the finite values and its distribution-free 95% interval.
 
-    Method: the number of values below the median is binomial(n, 1/2) (David and Nagaraja, Order Statistics, 7.1).
-    Raises ValueError when no value is finite.
+    Under six values the interval is the range. Method: the number of values below the median is binomial(n, 1/2) (David
+    and Nagaraja, Order Statistics, 7.1). Raises ValueError if no value is finite.
     """
     found = np.sort(np.asarray(values, dtype=np.float64).ravel())
     found = found[np.isfinite(found)]
@@ -57,10 +57,11 @@ def median_interval(values: Sequence[float] | Array) -> MedianInterval:
 
 
 def plateaus(size_bytes: Sequence[int], latency_ns: Sequence[float]) -> pd.DataFrame:
-    """Stretches of at least three neighboring sizes within 15 % of each other, ascending, none within another: their
-    first_bytes, last_bytes and latency_ns, the median of theirs.
+    """Return the plateaus of a latency curve: at least three neighboring sizes within 15% of each other.
 
-    Sizes need no order; the longest stretches are taken first. Raises ValueError for lists of different lengths.
+    Columns: first_bytes, last_bytes and latency_ns (the median of the plateau), in ascending order. No plateau contains
+    another. Sizes may come in any order; the longest plateaus are taken first. Raises ValueError for lists of different
+    lengths.
     """
     if len(size_bytes) != len(latency_ns):
         raise ValueError("sizes and latencies differ in number")
@@ -91,11 +92,13 @@ def _reach(latencies: Array, start: int) -> int:
 
 
 def caches(size_bytes: Sequence[int], latency_ns: Sequence[float], reported_bytes: Mapping[str, int]) -> pd.DataFrame:
-    """The plateau of each reported cache (name to bytes, the smallest first; 0: unknown) in a curve: by cache its
-    reported_bytes, its effective_bytes, up to which the curve has its plateau, and latency_ns; 0 and NaN without one.
+    """Return the plateau of each reported cache in a latency curve.
 
-    A cache's plateaus begin behind the cache below and within its own size, and are nearly as fast as the first of them
-    (a cache that fills up gets slower in steps of its own); one as slow as the slowest size is memory. If the last one
+    `reported_bytes` maps cache names to bytes, the smallest first; 0 means unknown. Columns by cache: reported_bytes,
+    effective_bytes (the end of the plateau) and latency_ns; 0 and NaN without a plateau.
+
+    A cache's plateaus begin beyond the cache below and within its own size. Their latencies are close to the first, as
+    a cache that fills up gets slower in steps. A plateau as slow as the slowest size is memory. If the last plateau
     ends before half of the reported size, that end is the effective size.
     """
     found = plateaus(size_bytes, latency_ns)
@@ -112,7 +115,7 @@ def caches(size_bytes: Sequence[int], latency_ns: Sequence[float], reported_byte
 
 
 def knee(rate_bytes_per_s: Sequence[float], latency_ns: Sequence[float], idle_ns: float) -> tuple[float, float] | None:
-    """The rate and latency of the first point, by rate, at 1.5 x the idle latency; None if no point is there."""
+    """Return rate and latency of the first point, by rate, at 1.5x the idle latency; None without such a point."""
     points = sorted(zip(rate_bytes_per_s, latency_ns, strict=True))
     return next(((rate, latency) for rate, latency in points if latency >= KNEE * idle_ns), None)
 

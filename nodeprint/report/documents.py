@@ -37,16 +37,16 @@ from nodeprint.settings.config_file import Site
 
 __all__ = ["write", "write_nodes"]
 
-#: Pages of cluster.pdf, of a node's PDF, and of that of a node which is the same: what a person reads.
+#: The most pages of cluster.pdf, of a node's PDF, and of the PDF of a SAME node.
 MOST_PAGES, MOST_OF_NODE, MOST_OF_SAME = 6, 4, 1
 #: Nodes whose pages cluster.html holds.
 _MOST_IN_HTML = 2
-#: In fleets up to this size nodes without a finding are looked at over time, too.
+#: Nodes without a finding have a history only in fleets up to this size.
 _MOST_OVER_TIME = 64
-#: What other campaigns say of some nodes.
+#: Returns the results of other campaigns for some nodes.
 OfNodes = Callable[[Sequence[str]], Mapping[str, OverTime]]
 _SITE_TEXTS = ("contact", "contract", "customer", "supplier", "system", "place")
-#: Nodes that one process takes at a time, and so many that other processes are not begun for them.
+#: Nodes per task of a process, and the number of nodes that does not justify more processes.
 _CHUNK, _FEW = 8, 3
 
 
@@ -61,16 +61,21 @@ def write(
     pseudonyms: bool = False,
     over_time: OfNodes | None = None,
 ) -> list[Path]:
-    """Write cluster.pdf, cluster.html with all tables and figures, the tables as CSV, and a PDF of each node with
-    findings into `out`; returns their paths in this order.
+    """Write the report of a campaign into `out`; return the paths of its files.
 
-    `campaign` holds verdict.json and nodes/<node>; `out` is its report folder by default. cluster.pdf has at most
-    MOST_PAGES pages; that of an only node is its own page. No node has a PDF without `of_nodes`. With `figures`
-    each figure of every node is written as SVG, PDF and CSV, too, into its folder `figures`, `figure_width` mm wide (0:
-    a column or a page) and in a matplotlib style `figure_style` on top of the report's. With `pseudonyms` nodes and
-    racks are called by numbers, in a folder of its own by default (`published`), and pseudonyms.tsv in the campaign's
-    folder says which is which. `over_time` gives of nodes that have a page what other campaigns say of them. The same
-    campaign gives the same bytes. Raises NodeprintError when there is no verdict, or a file cannot be written.
+    In this order: cluster.pdf, cluster.html with all tables and figures, the tables as CSV, and a PDF of each node with
+    findings. `campaign` holds verdict.json and nodes/<node>; `out` is its report directory by default. The length of
+    cluster.pdf is at most MOST_PAGES pages; for a single node it is the node report.
+
+    Without `of_nodes` no node gets a PDF. `figures` saves each figure of every node as SVG, PDF and CSV in the
+    directory `figures`. Figures are `figure_width` mm wide (0: a column or a page); the matplotlib style `figure_style`
+    extends the report's.
+
+    `pseudonyms` replaces the names of nodes and racks by numbers. The report then has its own directory by default
+    (`published`), and pseudonyms.tsv in the campaign's directory maps numbers to names. `over_time` returns the results
+    of other campaigns for nodes with a node report.
+
+    The output is deterministic. Raises NodeprintError if there is no verdict, or a file cannot be written.
     """
     saved_to = _figure_files(campaign, out, figures, figure_width, figure_style, pseudonyms)
     task = Task(campaign, _target(campaign, out, pseudonyms), None if of_nodes else (), saved_to, pseudonyms)
@@ -99,9 +104,9 @@ def write_nodes(
     pseudonyms: bool = False,
     over_time: OfNodes | None = None,
 ) -> list[Path]:
-    """Write the PDFs of some nodes alone, whatever came of them, as `write` does; returns their paths.
+    """Write the PDFs of the named nodes whatever their outcomes, as `write` does; return their paths.
 
-    Raises NodeprintError when there is no verdict, a node is not part of it, or a file cannot be written.
+    Raises NodeprintError if there is no verdict, a node is not part of it, or a file cannot be written.
     """
     saved_to = _figure_files(campaign, out, figures, figure_width, figure_style, pseudonyms)
     task = Task(campaign, _target(campaign, out, pseudonyms), tuple(nodes), saved_to, pseudonyms, alone=True)
@@ -115,7 +120,7 @@ def write_nodes(
 
 
 def _target(campaign: Path, out: Path | None, pseudonyms: bool) -> Path:
-    """Where the report is written. Raises CannotWriteError where the campaign has a link in its place."""
+    """Return the output directory. Raises CannotWriteError if the campaign has a link in its place."""
     if out:
         return out
     own = campaign / ("published" if pseudonyms else "report")
@@ -126,8 +131,7 @@ def _target(campaign: Path, out: Path | None, pseudonyms: bool) -> Path:
 def _figure_files(
     campaign: Path, out: Path | None, figures: bool, width: float, style: Path | None, pseudonyms: bool
 ) -> FigureFiles | None:
-    """Where figures are saved. Raises NodeprintError where the style or the width cannot be used, before anything is
-    drawn."""
+    """Return the destination of figures; raises NodeprintError if the style or width is unusable, before drawing."""
     if not figures:
         return None
     if width and not render.LEAST_MM <= width <= render.MOST_MM:  # neither does nan
@@ -166,8 +170,8 @@ def file_name(node: str) -> str:
 
 
 class Printed(msgspec.Struct, frozen=True):
-    """What came of a node: its files, its page where the cluster's documents need it, how it was measured, and its
-    matrices for the explorer."""
+    """The output of a node: files, the page for the cluster's documents, its measurement, and matrices for the
+    explorer."""
 
     node: str
     paths: tuple[Path, ...]
@@ -177,8 +181,10 @@ class Printed(msgspec.Struct, frozen=True):
 
 
 class Task(msgspec.Struct, frozen=True, dict=True):
-    """What is to be written, as every process reads it for itself. `nodes` get a file of their own, None: those that
-    have one by default; `alone`: nothing else is written."""
+    """The work of one call, which every process reads for itself.
+
+    `nodes` get files of their own (None: the default selection); with `alone` nothing else is written.
+    """
 
     folder: Path
     out: Path
@@ -190,17 +196,17 @@ class Task(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def called(self) -> Pseudonyms:
-        """What nodes are called."""
+        """The pseudonyms of nodes; none by default."""
         return Pseudonyms.of(verdict_files.read(self.folder)) if self.pseudonyms else Pseudonyms()
 
     @cached_property
     def source(self) -> Campaign:
-        """The campaign as it is shown."""
+        """The campaign as the report shows it."""
         verdict = verdict_files.read(self.folder)
         sheet = self.folder / "nodes.tsv"
         if sheet.exists() or (self.folder / FOLDER / "index.json").exists():
             fleet = packing.pack(self.folder)
-        else:  # a verdict alone, without what was measured
+        else:  # a verdict without measured data
             fleet = PackedFleet(verdict.campaign, verdict.simulated, (), ())
         rows = node_sheet.read_sheet(sheet) if sheet.is_file() and not self.pseudonyms else []
         switches = {row.node: row.switch for row in rows if row.switch}
@@ -222,8 +228,10 @@ class Task(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def own(self) -> frozenset[str]:
-        """The nodes that get a file of their own: those asked for, else those with findings, as nobody reads the pages
-        of others; an only node has cluster.pdf. Where figures are saved, every measured node has its own."""
+        """The nodes with files of their own: the requested ones, or else the nodes with findings.
+
+        A single node has cluster.pdf instead. If figures are saved, every measured node is included.
+        """
         if self.nodes is not None:
             return frozenset(self.called.text(node) for node in self.nodes)
         nodes = self.source.verdict.nodes
@@ -270,7 +278,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         count = min(len(chunks), cpus)
         if count < 2:
             return [document for chunk in chunks for document in self.chunk(chunk)]
-        # Not forked: Typst's threads would be missing in the copy, which then waits for them for ever.
+        # Not forked: the copy would lack Typst's threads and wait for them forever.
         spawn = multiprocessing.get_context("spawn")
         printed = mapped(_chunk, chunks, count, spawn, initializer=_begin, initargs=(self,))
         return [node_files for of_chunk in printed for node_files in of_chunk]
@@ -300,15 +308,14 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         return Printed(node, tuple(paths), page if node in self.within else None, methods, matrices)
 
     def _check(self, node: str, jobs: Sequence[Job]) -> str:
-        """The script that checks what was found on a node; empty where nothing can be."""
+        """Return the script that checks the findings of a node; empty if no finding can be checked."""
         findings = check_scripts.again(jobs, self.source.verdict.nodes[node].counted)
         if all(finding.why_not for finding in findings):
             return ""
         return check_scripts.script(node, findings, self.source.origin, check_scripts.disturbed_percent(self.folder))
 
     def whole(self, printed: Sequence[Printed], printer: pdf.Printer) -> tuple[Document, bytes]:
-        """The document of the cluster, which HTML shows whole, and its PDF of at most MOST_PAGES pages: with as many
-        findings as have room."""
+        """Return the complete cluster document for HTML, and its PDF with as many findings as fit on MOST_PAGES."""
         for most in range(cluster.MOST_FINDINGS, -1, -1):
             document = self.first(printed, most)
             content = printer.fewest(document.printed, MOST_PAGES if not most else 0)
@@ -346,8 +353,11 @@ class Task(msgspec.Struct, frozen=True, dict=True):
 
 @contextmanager
 def _few_collected() -> Iterator[None]:
-    """Leave what is here out of garbage collections: figures are circles of small objects, of which there are many, and
-    each collection would look at the campaign and all modules, too, for a sixth of a node's time."""
+    """Exclude the existing objects from garbage collection.
+
+    Figures contain many small reference cycles. Each collection would also scan the campaign and all modules, a sixth
+    of a node's time.
+    """
     gc.freeze()
     try:
         yield

@@ -1,6 +1,6 @@
-"""The data of the interactive part of cluster.html: nodes, machines, matrices as small as they can be, and colors.
+"""Data of the interactive part of cluster.html: nodes, machines, compact matrices, and colors.
 
-reports/explorer.js reads it and computes nothing but differences and medians of what is here.
+reports/explorer.js reads the data and computes only differences and medians of it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ from nodeprint.report.figures.style import Map
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.order import natural, severity
 
-#: Nodes whose matrices are in the file; of a larger fleet those that ask for attention come first.
+#: The most nodes whose matrices are in the file; in a larger fleet the nodes that need attention come first.
 MOST_NODES = 64
-#: A value is a whole number of steps; this stands for nothing.
+#: The value that stands for NaN; any other is a whole number of steps.
 _NOTHING = 65535
-#: The largest value has so many steps, which keeps four digits: more would be noise that cannot be compressed.
+#: Steps of the largest value: four digits. More digits would be noise, which does not compress.
 _STEPS = 8000
 #: Colors of a map.
 _COLORS = 128
 
 
 class Encoded(msgspec.Struct, frozen=True):
-    """A matrix for the browser: `data` is zlib in base64 of its values as 16-bit numbers of `step` ns, all high bytes
-    before all low ones, of the pairs above the diagonal, row by row. `components` are the parts of the machine, the
-    finest level first: level, start, end, number."""
+    """A matrix for the browser: the pairs above the diagonal, row by row.
+
+    `data` is base64 of zlib of 16-bit numbers in units of `step` ns, all high bytes before all low bytes. `components`
+    are the machine's components as level, start, end and number, the finest level first.
+    """
 
     measurement: str
     home: int
@@ -85,7 +87,7 @@ def encoded(campaign: Campaign, node: str) -> tuple[Encoded, ...]:
 
 
 def encode(values: Floats) -> tuple[float, str]:
-    """The step (ns) and the text of a matrix (n x n, NaN where nothing)."""
+    """Return the step (ns) and the encoded text of a matrix (n x n, NaN if not measured)."""
     flat = values[np.triu_indices(len(values), 1)]
     finite = flat[np.isfinite(flat)]
     highest = float(finite.max()) if finite.size else 1.0

@@ -1,4 +1,4 @@
-"""The former verdict of a campaign that is judged by other rules is kept, and each outcome that changed is named."""
+"""Keep the former verdict of a campaign that is judged by other rules, and name each outcome that changed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Node(msgspec.Struct):
 
 
 class _Rules(msgspec.Struct):
-    """What of a verdict its rules are, and the outcomes by them. Verdicts of versions that state no rules have none."""
+    """The rules of a verdict and the outcomes by them; older versions of verdicts state no rules."""
 
     fleet: _Node
     nodes: dict[str, _Node]
@@ -31,7 +31,7 @@ class _Rules(msgspec.Struct):
 
 
 def read(folder: Path) -> bytes | None:
-    """The verdict in a folder before it is judged again; None where there is none that can be read."""
+    """Return the verdict in a directory before it is judged again; None without a readable one."""
     try:
         return reading.content(folder / "verdict.json", reading.VERDICT_BYTES)
     except OSError:
@@ -39,9 +39,9 @@ def read(folder: Path) -> bytes | None:
 
 
 def keep(folder: Path, former: bytes | None) -> str:
-    """Keep a former verdict beside the new one in its folder where its rules were others, as verdict-N.json.
+    """Keep a former verdict as verdict-N.json in the same directory if its rules were different.
 
-    Returns what changed, in sentences; empty where the rules are the same. Raises CannotWriteError.
+    Returns the changes as sentences; empty if the rules are the same. Raises CannotWriteError.
     """
     before, now = _rules(former), _rules(read(folder))
     if former is None or before is None or now is None or (before.method, before.rules) == (now.method, now.rules):
@@ -77,7 +77,7 @@ def _outcomes(before: _Rules, now: _Rules) -> list[str]:
 
 
 def _changes(before: _Rules, now: _Rules) -> str:
-    """What of the rules changed: the version of the method, and keys of the acceptance with both values."""
+    """Describe the changed rules: the version of the method, and acceptance keys with both values."""
     old, new = _flat(before.rules), _flat(now.rules)
     keys = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key)) if before.rules else []
     words = [say("rejudged", "method", old=before.method, new=now.method)] if before.method != now.method else []

@@ -1,5 +1,7 @@
-"""The measurements of cells that have no row or figure of their own where a machine is shown in short: a value of each,
-so that none, as that of a new kernel, is nowhere."""
+"""Values of cell measurements without a row or figure of their own in a machine's summary.
+
+The summary thus includes every measurement, such as one of a new kernel.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from nodeprint.judge.verdict import CellFigure
 
 
 def ends(cells: Iterable[CellFigure], shown: Callable[[str], bool]) -> Mapping[str, tuple[CellFigure, ...]]:
-    """By measurement that is not `shown` its only cell, or those with the lowest and the highest median."""
+    """Map each measurement that is not `shown` to its only cell, or to those with the lowest and highest medians."""
     of_each: dict[str, list[CellFigure]] = {}
     for cell in cells:
         if math.isfinite(cell.median) and not shown(cell.measurement):

@@ -1,4 +1,4 @@
-"""Documents to one HTML file that needs nothing beside it: what the PDF shows, painted by Jinja2, and the explorer."""
+"""Render documents as one self-contained HTML file: the content of the PDF, through Jinja2, and the explorer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _SCALE = 5.2
 
 
 def page(document: Document, explorer: str = "") -> str:
-    """The HTML of a document, every string escaped; the same text each time. `explorer` is its data as JSON, if any."""
+    """Return the HTML of a document, deterministic and with every string escaped; `explorer` is its data as JSON, if
+    any."""
     folder = sources.folder() / "reports"
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
@@ -35,7 +36,7 @@ def page(document: Document, explorer: str = "") -> str:
         "lines": _lines,
     }
     style = load()
-    # what could end the script is written as an escape of JSON, which means the same
+    # characters that could end the script become equivalent JSON escapes
     safe = explorer.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     ours = {name: Markup((folder / name).read_text(encoding="utf-8")) for name in ("report.css", "explorer.js")}
     return environment.get_template("report.html").render(
@@ -53,7 +54,7 @@ def _clean(value: Any) -> Any:
 
 
 def _drawing(picture: Picture) -> Markup:
-    """A figure's SVG as an element of the page, with what it shows in words; its own text is escaped already."""
+    """Return a figure's SVG as an element with alternative text; the SVG's own text is already escaped."""
     opened = Markup('<svg role="img" aria-label="{}" style="width:{}px" ').format(
         printable(picture.alt, 600), round(picture.width * _SCALE)
     )
@@ -61,7 +62,7 @@ def _drawing(picture: Picture) -> Markup:
 
 
 def _lines(command: str) -> Markup:
-    """A command as it is to be typed, whatever its length."""
+    """Return a command with its line breaks, whatever its length."""
     return Markup("\n").join(printable(line, len(line)) for line in command.splitlines())
 
 

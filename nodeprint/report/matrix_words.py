@@ -33,8 +33,8 @@ from nodeprint.structure.quadrants import LevelDifference, QuadrantBlocks, Socke
 
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.int64]
-#: Of a part at least this share of the pairs has to be measured where it is named as the place to pin: the median of a
-#: few, as a host left them, would be lower than that of its like.
+#: The share of a component's pairs that must be measured before it is recommended for pinning. The median of a few
+#: pairs that a host did not disturb would be lower than that of its peers.
 _MEASURED = 0.8
 _FEW_CORES = 3
 #: Settings on the kernel's command line that keep other work off CPUs.
@@ -78,8 +78,7 @@ def _groups(structure: Structure, level: FoundLevel) -> str:
 
 
 def _clause(classes: Sequence[PairClass], place: str, level: FoundLevel | None = None) -> str:
-    """What the pairs of a place take: one figure, or that of each part and how many times the fastest the slowest
-    is."""
+    """Return the latency of the pairs of a place: one value, or one per component and the slowest-to-fastest ratio."""
     if not classes:
         return ""
     where = say("structure", place, level=level_name(level.name) if level else "")
@@ -100,8 +99,7 @@ def _component(pairs: PairClass) -> str:
 
 
 class Room(msgspec.Struct, frozen=True):
-    """A part of a machine that threads fit into, one a core: what it is called, its CPUs, and the median hop between
-    them in ns."""
+    """A machine component that fits a number of threads, one per core: its name, CPUs, and median latency (ns)."""
 
     name: str
     cpus: tuple[int, ...]
@@ -109,7 +107,7 @@ class Room(msgspec.Struct, frozen=True):
 
 
 class Ends(msgspec.Struct, frozen=True):
-    """The pair with the lowest hop between two cores and that with the highest, ns."""
+    """The core pairs with the lowest and the highest core-to-core latency, ns."""
 
     low: tuple[int, int]
     high: tuple[int, int]
@@ -118,9 +116,12 @@ class Ends(msgspec.Struct, frozen=True):
 
 
 def rooms(matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence[Sequence[int]]]) -> tuple[Room, ...]:
-    """Of each level of `groups` (name to the CPUs of its parts, one a core, from fine to coarse) that with the lowest
-    median hop, and the whole machine last. Left out are levels whose parts have no more cores than a finer one's, or
-    are no faster inside than a larger one, as clusters of small cores."""
+    """Return the component with the lowest median core-to-core latency of each level, and the whole machine last.
+
+    `groups` maps each level to the CPUs of its components, one per core, from fine to coarse. Levels are omitted if
+    their components have no more cores than those of a finer level. Levels that are no faster inside than a larger one,
+    such as clusters of small cores, are omitted, too.
+    """
     place = {cpu: number for number, cpu in enumerate(cpus)}
     out: list[Room] = []
     for name, components in [*groups.items(), ("machine", [cpus])]:
@@ -137,8 +138,10 @@ def rooms(matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence[Seq
 
 
 def _without_artefacts(rooms: Sequence[Room]) -> Sequence[Room]:
-    """The parts of a level without those of three cores or fewer that are far faster than their like: a median of one
-    to three pairs is what disturbed one of them."""
+    """Drop components of at most three cores that are far faster than their peers.
+
+    A median of one to three pairs may be an artifact of a disturbance.
+    """
     usual = float(np.median([room.median_ns for room in rooms])) if rooms else 0.0
     return [room for room in rooms if len(room.cpus) > _FEW_CORES or room.median_ns * ALIKE["ccx"] > usual]
 
@@ -152,7 +155,7 @@ def _room(matrix: Floats, name: str, cpus: tuple[int, ...], place: Mapping[int, 
 
 
 def extreme_pairs(matrix: Floats, cpus: Sequence[int]) -> Ends | None:
-    """The lowest and the highest hop; None without two pairs."""
+    """Return the pairs with the lowest and the highest core-to-core latency; None without two pairs."""
     known = np.triu(np.isfinite(matrix), 1)
     if known.sum() < 2:
         return None
@@ -167,7 +170,7 @@ def extreme_pairs(matrix: Floats, cpus: Sequence[int]) -> Ends | None:
 def placement_sentences(
     matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence[Sequence[int]]]
 ) -> list[str]:
-    """Where threads fit, and the lowest and the highest pair."""
+    """Describe where threads fit, and the lowest and the highest pair."""
     out = []
     if len(fits := rooms(matrix, cpus, groups)) > 1:
         first = fits[0].median_ns
@@ -199,8 +202,11 @@ def placement_sentences(
 
 
 def placement_of_node(levels: NodeLevels, node: str, fingerprint: Mapping[str, object]) -> list[str]:
-    """The sentences of a node's hops at their first home, by its labels, or by the groups that are found without, and
-    what isolates CPUs there as found; of messages none."""
+    """Describe placement by a node's core-to-core latency at the first home; nothing for messages.
+
+    Components come from its labels, or without labels from the detected groups. The current CPU isolation settings are
+    included.
+    """
     quantity = levels.quantity
     if quantity.quantity != "hop" or len(quantity.layout.slots) < 3:
         return []
@@ -218,7 +224,7 @@ def placement_of_node(levels: NodeLevels, node: str, fingerprint: Mapping[str, o
 
 
 def _of_labels(matrix: Floats, cpus: Sequence[int], layout: Layout, drawn: Ints) -> list[str]:
-    """The sentences of a matrix of the slots `drawn`, one CPU of each core, by their labels."""
+    """Return the sentences of a matrix of the slots `drawn`, one CPU per core, by their labels."""
     first = np.flatnonzero(layout.slots[drawn, THREAD] == layout.slots[drawn, THREAD].min())
     slots, kept = layout.slots[drawn[first]], [cpus[row] for row in first.tolist()]
     groups: dict[str, list[list[int]]] = {}
@@ -231,7 +237,7 @@ def _of_labels(matrix: Floats, cpus: Sequence[int], layout: Layout, drawn: Ints)
 
 
 def isolation(fingerprint: Mapping[str, object]) -> str:
-    """What keeps other work off CPUs, as found: isolcpus, nohz_full, governor."""
+    """Describe the current settings that keep other work off CPUs: isolcpus, nohz_full, governor."""
     words = dict(re.findall(r"(\w+)=(\S+)", str(fingerprint.get("cmdline", ""))))
     settings = [f"{key} {words.get(key, 'not set')}" for key in _ISOLATION[:2]]
     settings += [f"{key} {words[key]}" for key in _ISOLATION[2:] if key in words]
@@ -268,7 +274,7 @@ def quadrant_blocks(levels: NodeLevels, node: str) -> QuadrantBlocks | None:
 
 
 def quadrants_of_node(levels: NodeLevels, node: str) -> list[str]:
-    """What is said of a node; nothing without two known quadrants."""
+    """Return the sentences of a node; empty without two known quadrants."""
     crossing = quadrant_blocks(levels, node)
     return (
         quadrant_sentences(crossing, level_name(levels.quantity.layout.levels[QUADRANT]))
@@ -278,8 +284,8 @@ def quadrants_of_node(levels: NodeLevels, node: str) -> list[str]:
 
 
 def quadrant_sentences(blocks: QuadrantBlocks, component: str = "quadrant") -> list[str]:
-    """Of each socket its own `component`, partner and others, the slowest way to other sockets, and whether these
-    differ."""
+    """Describe each socket: each `component`, its partner and others, the slowest path to other sockets, and
+    differences."""
     out = []
     for die in quadrants.dies(blocks):
         levels = ", ".join(
@@ -340,7 +346,7 @@ def _compared(difference: LevelDifference, first: str, second: str) -> Iterator[
 
 
 def _paths(die: SocketDie, blocks: QuadrantBlocks) -> Iterator[str]:
-    """The fastest and slowest paths where no partners say it."""
+    """Describe the fastest and slowest paths if no partners explain them."""
     for key, paths in (("least", die.fastest), ("most", die.slowest)):
         if paths and not die.partners:
             level = float(np.mean([blocks.medians[blocks.ends.index(path)] for path in paths]))
@@ -389,8 +395,10 @@ def _interval(difference: LevelDifference) -> str:
 
 @dataclass(frozen=True)
 class QuadrantDifference:
-    """A difference between levels of a socket, for other programs: `difference_ns` with its simultaneous interval (None
-    where one run was measured), and which quadrants are partners, near or far."""
+    """A difference between levels of a socket, for other programs.
+
+    `difference_ns` has a simultaneous interval (None for a single run). Quadrants are partners, near or far.
+    """
 
     socket: int
     where: Literal["inside", "outside"]
@@ -438,7 +446,7 @@ def _row(die: SocketDie, where: Literal["inside", "outside"], difference: LevelD
 
 @dataclass(frozen=True, slots=True)
 class PrintedStructure(Structure):
-    """What `nodeprint structure --json` prints."""
+    """The output of `nodeprint structure --json`."""
 
     simulated: bool
     quadrants: tuple[QuadrantDifference, ...]

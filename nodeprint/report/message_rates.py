@@ -1,4 +1,4 @@
-"""What stands beside a LinkTest matrix: minimum, mean and maximum as times and rates, and how they were measured."""
+"""Facts of a LinkTest matrix: minimum, mean and maximum as times and rates, and the measurement parameters."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from nodeprint.settings.texts import say
 
 
 def messages_at_once(operation: str) -> int:
-    """How many messages a time is of: two where both ways are measured at once."""
+    """Return the number of messages that one time covers: two if both directions are measured at once."""
     return 2 if operation == "bidirectional" else 1
 
 
 def rates(times_ns: Mapping[str, float], message_bytes: float | None, operation: str, at_once: int) -> dict[str, str]:
-    """Times by name, each with its rate: of both messages where both ways are measured at once. Of several pairs at
-    once also the rate of all together, at the mean time."""
+    """Return times by name, each with its rate, which counts both messages if both directions are measured at once.
+
+    If several pairs are measured at once, their total rate at the mean time is added.
+    """
     messages = messages_at_once(operation)
     rows = {}
     for name, time in times_ns.items():
@@ -34,8 +36,11 @@ def rates(times_ns: Mapping[str, float], message_bytes: float | None, operation:
 def facts(
     values_ns: Floats, header: Mapping[str, Any], slowest: Sequence[Mapping[str, Any]] = ()
 ) -> tuple[tuple[str, str], ...]:
-    """Minimum, mean and maximum of the pairs' values, the `slowest` as measured first and again, alone (slowest_again
-    of `nodeprint.data.job.jobs.JobMeasurement`), and how they were measured; nothing without a value."""
+    """Return minimum, mean and maximum of the pairs' values, and the measurement parameters; empty without a value.
+
+    `slowest` are pairs with their first value and their value remeasured one at a time (slowest_again of
+    `nodeprint.data.job.jobs.JobMeasurement`).
+    """
     finite = values_ns[np.isfinite(values_ns)]
     if not finite.size:
         return ()

@@ -1,4 +1,4 @@
-"""What things are called: nodes in a list, parts of a machine, values with their units."""
+"""Names of things: nodes in a list, components of a machine, values with their units."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from nodeprint.settings.texts import say, texts
 
 Where = Mapping[str, int | str]
 
-#: What rates of operations on floating point numbers are in.
+#: Unit of rates of floating-point operations.
 FLOPS = "flop/s"
 
-#: Names that a node list may fold; brackets and operators of ClusterShell in any other would be taken for its own.
+#: Names that a node list may fold; ClusterShell would read brackets and operators in other names as its own.
 _FOLDABLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-#: Of times and of rates of operations, so that no exponent is to be read.
+#: Units of times and of rates of operations that avoid exponents.
 _TIMES: Sequence[tuple[float, str]] = ((1e9, "s"), (1e6, "ms"), (1e3, "\N{MICRO SIGN}s"))
 _PREFIXES: Sequence[tuple[float, str]] = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 #: Units of a rate of operations, which take a prefix.
 _RATES = {"1/s": "/s", FLOPS: FLOPS}
-#: Up to here numbers are written in digits alone.
+#: Numbers up to this are written without an exponent.
 _MOST_PLAIN = 1e9
 _UNITS: Mapping[str, tuple[float, str]] = {"Hz": (1e9, "GHz"), "B/s": (1e9, "GB/s"), "share": (0.01, "%")}
 
@@ -38,7 +38,7 @@ _UNITS: Mapping[str, tuple[float, str]] = {"Hz": (1e9, "GHz"), "B/s": (1e9, "GB/
 
 
 def nodes(names: Iterable[str]) -> str:
-    """Nodes in few words, as Slurm and ClusterShell write them: `cn[001-004],gpu7`."""
+    """Return nodes as a compact list in the syntax of Slurm and ClusterShell: `cn[001-004],gpu7`."""
     names = list(names)
     plain = [name for name in names if _FOLDABLE.fullmatch(name)]
     others = [printable(name, 80) for name in names if not _FOLDABLE.fullmatch(name)]
@@ -112,7 +112,7 @@ def shown_unit(value: float, unit: str) -> tuple[float, str]:
 
 
 def span(low: float, high: float, unit: str) -> str:
-    """From a value to another: `23.3 to 24.1 ns`, and with two units `81.3 ns to 1.1 \N{MICRO SIGN}s`."""
+    """Return a range of values: `23.3 to 24.1 ns`, and with two units `81.3 ns to 1.1 \N{MICRO SIGN}s`."""
     first, last = quantity(low, unit), quantity(high, unit)
     number, _, name = first.partition(" ")
     return f"{number if name == last.partition(' ')[2] else first} to {last}"
@@ -189,8 +189,10 @@ def moment(text: str) -> str:
 
 
 def times(share: float, of_tolerance: float) -> str:
-    """How many times its tolerance an effect is, by the figures that `percent` and `tolerance` print, and rounded as a
-    reader who divides them rounds: 5.8 % of 4 % are 1.5."""
+    """Return how many times its tolerance an effect is, computed from the printed values of `percent` and `tolerance`.
+
+    The ratio is rounded as a reader would round it: 5.8% of 4% is 1.5.
+    """
     effect, limit = (Decimal(words.removesuffix(" %")) for words in (percent(abs(share)), tolerance(of_tolerance)))
     if not limit:
         return ""
@@ -199,7 +201,7 @@ def times(share: float, of_tolerance: float) -> str:
 
 
 def interval(low: float, high: float, effect: float) -> str:
-    """An interval in the direction of its effect: `5.5 to 6.2 %` for an effect of 5.9 % and of -5.9 %."""
+    """Return an interval in the direction of its effect: the same text for effects of 5.9% and -5.9%."""
     ends = sorted(math.copysign(1.0, effect) * end * 100 for end in (low, high))
     return f"interval {ends[0]:z.1f} to {ends[1]:z.1f} %"
 
@@ -208,12 +210,12 @@ def interval(low: float, high: float, effect: float) -> str:
 
 
 def is_of_pairs(of: Component) -> bool:
-    """Whether pairs of CPUs are of the part."""
+    """Tell whether the component is one of CPU pairs."""
     return of.term in _OF_PAIRS
 
 
 def is_plural(of: Component) -> bool:
-    """Whether a part is called by a plural: the pairs of a class, those of one link excepted."""
+    """Tell whether the name of a component is plural: the pairs of a class, except those of one link."""
     where = of.where
     named = where.get("class", ALL_PAIRS) not in (ALL_PAIRS, CLASSES[ALL_PAIRS])
     return of.term == "class" and named and "beyond_class" not in where and "to_socket" not in where
@@ -228,7 +230,7 @@ _LABELS: Mapping[str, str] = {level: level_name(level) for level in ("ccd", "ccx
     "to": "to",
 }
 _FLAGS: Collection[str] = ("reason", "inside", "near", "across", "outside", "to_others", "beyond_class")
-#: Terms whose places are parts of the machine between which pairs of CPUs are.
+#: Terms whose measurement points are machine components with CPU pairs between them.
 _OF_PAIRS: Collection[str] = ("node", "socket", "class", "quadrant", "link", "ccd", "ccx", "block", "core")
 
 
@@ -236,7 +238,7 @@ _INSIDE = "the inside of "
 
 
 def component(of: Component) -> str:
-    """A part: `core 37 (CPU 37)`, `CCD 3 to CCD 4`, `memory of NUMA node 1, socket 0`."""
+    """Name a component: `core 37 (CPU 37)`, `CCD 3 to CCD 4`, `memory of NUMA node 1, socket 0`."""
     where, term = dict(sorted(of.where.items())), of.term  # the same words before verdict.json is written as after
     if term.startswith("fabric-"):
         return " to ".join(printable(str(where[end]), 80) for end in ("node", "to") if end in where)
@@ -255,7 +257,7 @@ def component(of: Component) -> str:
 
 
 def scope(of: Component) -> str:
-    """Which of the part's pairs are compared: `to the other cores of its socket`; empty where all are."""
+    """Name the compared pairs of a component: `to the other cores of its socket`; empty if all are compared."""
     if of.term == "core":
         scopes = texts()["scopes"]
         flags = (flag for flag in scopes if of.where.get(flag))
@@ -269,18 +271,18 @@ def scope(of: Component) -> str:
 
 
 def scoped(of: Component) -> str:
-    """A part with the pairs that are compared."""
+    """Name a component with its compared pairs."""
     return " ".join(filter(None, (component(of), scope(of))))
 
 
 def within(of: Component) -> str:
-    """Where a value is: `in core 5 to the other cores of its socket`, `inside CCD 3`."""
+    """Locate a value: `in core 5 to the other cores of its socket`, `inside CCD 3`."""
     words = scoped(of)
     inside = words.removeprefix(_INSIDE)
     return f"inside {inside}" if inside != words else f"in {words}"
 
 
-#: Words of records as a reader has them.
+#: Words of records in the reader's terms.
 _WORDS = {
     "l1": "L1",
     "l2": "L2",
@@ -297,12 +299,12 @@ _WORDS = {
 
 
 def row(words: str) -> str:
-    """The words of a row of a measurement as a reader has them: `streaming store, own node`."""
+    """Name a row of a measurement in the reader's terms: `streaming store, own node`."""
     return ", ".join(_WORDS.get(word, word.replace("_", " ")) for word in words.split(", "))
 
 
 def place(where: Where) -> str:
-    """A place of cells: `core 5 (CPU 37), level L3`; the whole node where it is nothing else."""
+    """Name a measurement point of cells: `core 5 (CPU 37), level L3`; the whole node if it is nothing else."""
     components = []
     if "cpu_node" in where and "memory_node" in where:  # a path through the memory of one node
         cpus, memory = where["cpu_node"], where["memory_node"]
@@ -337,7 +339,7 @@ def _class(where: Where) -> str:
 
 
 def home(number: int) -> str:
-    """Where the lines were: `home NUMA node 1`; empty where that follows from the policy."""
+    """Name the home of the lines: `home NUMA node 1`; empty if it follows from the policy."""
     return homes.named(number)
 
 

@@ -1,7 +1,7 @@
-"""Documents to PDF through Typst: templates stay as they are, and what they show reaches them as data, never as markup.
+"""Render documents as PDF through Typst, with fixed templates that receive content as data, never as markup.
 
-A host name or a BIOS string is a value of a JSON file that the template reads, so Typst has no way to take it for code.
-The PDF is tagged (PDF/UA-1), with headings, an outline and links.
+The template reads a host name or BIOS string from a JSON file, so Typst cannot interpret it as code. The PDF is tagged
+(PDF/UA-1), with headings, an outline and links.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from nodeprint.report.figures.style import load
 from nodeprint.report.pages.blocks import Command, Document, Picture
 from nodeprint.settings import sources
 
-#: Typst refuses a document that is not accessible by this standard.
+#: Typst rejects a document that is not accessible by this standard.
 _STANDARD: Literal["ua-1"] = "ua-1"
-#: Categories of Unicode of accents and of signs that join letters.
+#: Unicode categories of accents and of characters that join letters.
 _UNDRAWN = ("Mn", "Me", "Cf")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _PAGE = re.compile(rb"/Type\s*/Page\b")
@@ -58,8 +58,10 @@ class Printer(AbstractContextManager["Printer"]):
         self._folder.cleanup()
 
     def pdf(self, document: Document, most: int = 0) -> bytes:
-        """The PDF of a document; the same bytes for the same document. Of `most` pages the sections have room that come
-        first; what has none is left out (0: all pages)."""
+        """Return the PDF of a document, deterministically.
+
+        Trailing sections of the first page are dropped until the PDF has at most `most` pages (0: no limit).
+        """
         content = self.data(plain(document, self._file))
         while most and pages_of(content) > most and len(document.pages[0].sections) > 1:
             first, *others = document.pages
@@ -68,9 +70,11 @@ class Printer(AbstractContextManager["Printer"]):
         return content
 
     def fewest(self, document: Document, most: int = 0) -> bytes:
-        """The PDF as by `pdf`; where that saves a page with slightly smaller agreements, letters and figures, with
-        sections before the findings that may be, and without what is dispensable, as a last page of a few lines is
-        worth no paper."""
+        """Return the PDF as `pdf` does, shortened if that saves a page.
+
+        Agreements, letters and figures become slightly smaller, movable sections precede the findings, and optional
+        content is omitted.
+        """
         content, tried = self.data(plain(document, self._file)), [document]
         for tight in (document, document.early, document.without_dispensable, document.without_dispensable.early):
             if pages_of(content) > 1 and (tight is document or tight not in tried):
@@ -79,7 +83,7 @@ class Printer(AbstractContextManager["Printer"]):
         return self.pdf(document, most) if most and pages_of(content) > most else content
 
     def data(self, content: Mapping[str, Any]) -> bytes:
-        """The PDF of the template for `content`, which it reads as data.json."""
+        """Return the PDF of the template for `content`, which it reads as data.json."""
         text = json.dumps({**content, "colors": dict(load().on_paper)}, sort_keys=True)
         Path(self._folder.name, "data.json").write_text(text, encoding="utf-8")
         pdf = self._compiler.compile(format="pdf", pdf_standards=[_STANDARD])
@@ -95,13 +99,15 @@ class Printer(AbstractContextManager["Printer"]):
 
 
 def pages_of(content: bytes) -> int:
-    """How many pages a PDF of Typst has, which does not compress the objects of pages."""
+    """Count the pages of a PDF from Typst, which does not compress page objects."""
     return len(_PAGE.findall(content))
 
 
 def plain(value: Any, file: Any, count: list[int] | None = None) -> Any:
-    """`value` (structures all the way down) as JSON has it, what a structure is in `kind`; texts on one line with
-    letters that the fonts have, pictures by way of `file(content, number)`."""
+    """Return `value`, nested structures, as JSON data with the type of each structure in `kind`.
+
+    Texts become one line of characters that the fonts have; pictures become references by `file(content, number)`.
+    """
     count = [0] if count is None else count
     if isinstance(value, Picture | bytes):
         count[0] += 1
@@ -109,7 +115,7 @@ def plain(value: Any, file: Any, count: list[int] | None = None) -> Any:
             return file(value, count[0])
         words = {"alt": line(value.alt), "caption": line(value.caption), "width": value.width}
         return {"kind": "Picture", "file": file(drawable(value.svg).encode(), count[0]), **words}
-    if isinstance(value, Command):  # never cut, its lines as they are
+    if isinstance(value, Command):  # never cut, line breaks preserved
         lines = [line(component, keep=True) for component in value.command.splitlines()]
         return {"kind": "Command", "lines": lines, "purpose": line(value.purpose)}
     if isinstance(value, msgspec.Struct):
@@ -121,14 +127,16 @@ def plain(value: Any, file: Any, count: list[int] | None = None) -> Any:
 
 
 def line(text: str, *, keep: bool = False) -> str:
-    """`text` on one line, printable and in letters of the fonts; cut where it is very long, unless it is to be kept."""
+    """Return `text` on one line in printable characters of the fonts; very long text is cut unless `keep` is set."""
     clean = printable(text, len(text)) if keep else printable(" ".join(text.split()), _LONGEST)
     return drawable(clean)
 
 
 def drawable(text: str) -> str:
-    """`text` in letters of the fonts: a box for each other letter; accents that no letter has and signs that only join
-    letters are left out."""
+    """Return `text` in characters of the fonts, with a box for each missing one.
+
+    Accents without a matching character and characters that only join letters are dropped.
+    """
     if text.isascii():
         return text
     return _NOT_ASCII.sub(lambda letter: _drawn(letter[0]), unicodedata.normalize("NFC", text))
@@ -143,8 +151,8 @@ def _drawn(letter: str) -> str:
 
 @cache
 def _letters() -> frozenset[int]:
-    """What DejaVu Sans has: the last font of every text."""
-    from matplotlib.ft2font import FT2Font  # noqa: PLC0415 (for texts that are not ASCII alone)
+    """Return the characters of DejaVu Sans, the last font of every text."""
+    from matplotlib.ft2font import FT2Font  # noqa: PLC0415 (only for texts that are not ASCII)
 
     return frozenset(FT2Font(os.fspath(_dejavu() / "DejaVuSans.ttf")).get_charmap())
 

@@ -1,8 +1,8 @@
-"""The acceptance report of one or several campaigns: what was measured when, by which tolerances, with which outcome.
+"""The acceptance report of one or several campaigns: measurements, dates, tolerances and outcomes.
 
-A PDF to sign, the tolerances that applied as a file, and MANIFEST.sha256 over everything that it rests on. Outcomes are
-those of the campaigns' verdicts; what they suggest follows from a rule over the list of nodes (`decision`), and the
-parties tick what they agree on.
+Output: a PDF to sign, the applied tolerances as a file, and MANIFEST.sha256 over all evidence. Outcomes come from the
+campaigns' verdicts. A rule over the list of nodes (`decision`) suggests the result; the parties tick the one that they
+agree on.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from nodeprint.report.pages.order import natural
 from nodeprint.report.pdf import Printer
 from nodeprint.settings.texts import say
 
-#: What was written from the verdict: the acceptance report lists it after the campaign's manifest.
+#: Files written from the verdict; the acceptance report lists them after the campaign's manifest.
 _WRITTEN = (
     "store/fleet.json",
     "verdict.xml",
@@ -59,16 +59,16 @@ _WRITTEN = (
 
 #: A system is accepted with reservations if this share of its nodes is accepted.
 _ACCEPTED = 0.6
-#: Outcomes of a fleet in which it is open what its nodes differ from.
+#: Fleet outcomes without a majority that could be the peer reference.
 _NO_MAJORITY = (FleetOutcome.SPLIT, FleetOutcome.NON_UNIFORM)
-#: Findings of a node in its row.
+#: The most findings in a node's row.
 _MOST_OF_NODE = 3
-#: Limits of a contract, waivers and open items that have a row; of more there is a word.
+#: The most rows of contract limits, waivers and open items; the rest is summarized.
 _MOST_ROWS = 16
 
 
 class Decision(StrEnum):
-    """What the parties may agree on."""
+    """The decisions that the parties may agree on."""
 
     ACCEPTED = "accepted"
     RESERVATIONS = "accepted with reservations"
@@ -77,7 +77,7 @@ class Decision(StrEnum):
 
 _SYMBOLS = {Decision.ACCEPTED: "●", Decision.RESERVATIONS: "◆", Decision.REJECTED: "▲"}
 _COLORS = {Decision.ACCEPTED: "good", Decision.RESERVATIONS: "warning", Decision.REJECTED: "alarm"}
-#: Symbol, word and color of what a node is over all campaigns.
+#: Symbol, word and color of a node's result over all campaigns.
 _RESULT_MARKS = {
     Accepted.ACCEPTED: ("●", Accepted.ACCEPTED, "good"),
     Accepted.DEVIATION: ("▲", Accepted.DEVIATION, "alarm"),
@@ -96,11 +96,12 @@ class JudgedCampaign(msgspec.Struct, frozen=True):
 
 
 def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
-    """Write MANIFEST.sha256, protocol.pdf and the tolerances that applied (acceptance-NAME.yaml, a file for each
-    campaign) into the folder `to`; returns their paths in this order.
+    """Write the acceptance report into the directory `to`; return the paths of its files.
 
-    Raises NodeprintError where a campaign has no verdict, two have the same folder, simulated and measured ones are
-    mixed, or one is not as it was when it was judged.
+    In this order: MANIFEST.sha256, protocol.pdf, and the applied tolerances, one acceptance-NAME.yaml per campaign.
+
+    Raises NodeprintError if a campaign has no verdict or changed after it was judged. The same error is raised if two
+    campaigns share a directory, or simulated and measured ones are mixed.
     """
     if len({files.real(path) for path in campaigns}) < len(campaigns):
         raise NodeprintError("a campaign is named twice", key="protocol", advice="name each once")
@@ -124,7 +125,7 @@ def _tolerances_file(campaign: JudgedCampaign) -> str:
 
 
 def _rules_of(campaign: JudgedCampaign) -> str:
-    """The tolerances and limits that a campaign is judged by as a file, whose SHA-256 its verdict names."""
+    """Return the tolerances and limits of a campaign as a file, whose SHA-256 its verdict names."""
     return acceptance.text_of(acceptance.rules_of(campaign.folder))
 
 
@@ -141,12 +142,12 @@ def _evidence(folder: Path, base: Path) -> str:
 
 
 def _written(folder: Path) -> list[Path]:
-    """What was written from a campaign's verdict, in the order of the names."""
+    """Return the files written from a campaign's verdict, in the order of their names."""
     return sorted({path for pattern in _WRITTEN for path in folder.glob(pattern) if path.is_file()})
 
 
 def _tables(folder: Path, base: Path) -> str:
-    """The lines of the table or outputs that a campaign was judged of, with the hash that each had then."""
+    """Return manifest lines of the table or outputs that a campaign was judged from, with their hashes at that time."""
     kept = folder / of_table.TABLES
     lines = kept.read_text().splitlines() if kept.is_file() else []
     sums = (line.partition("  ") for line in lines)
@@ -154,7 +155,7 @@ def _tables(folder: Path, base: Path) -> str:
 
 
 def result(outcomes: Iterable[Outcome | None]) -> Accepted:
-    """What a node is over its outcomes in all campaigns (None: not part of it): a single deviation outweighs all."""
+    """Combine a node's outcomes of all campaigns (None: not part of it); a single deviation outweighs all others."""
     of_each = {Accepted.OPEN if outcome is None else outcome.entry.accepted for outcome in outcomes}
     if Accepted.DEVIATION in of_each:
         return Accepted.DEVIATION
@@ -162,9 +163,12 @@ def result(outcomes: Iterable[Outcome | None]) -> Accepted:
 
 
 def decision(results: Sequence[Accepted], verdicts: Sequence[Verdict]) -> Decision:
-    """What the list of nodes suggests: accepted where every node is and nothing was found in the fleets or in messages;
-    rejected where a fleet is split or not uniform, or no majority of the nodes is accepted, as it then is open what
-    the others differ from; with reservations else, also where memory could be more than it is."""
+    """Return the decision that the list of nodes suggests.
+
+    Accepted: every node is accepted, and there are no findings about fleets or messages and no memory warnings.
+    Rejected: a fleet is split or not uniform, or too few nodes are accepted to be a reference for the others.
+    Otherwise the system is accepted with reservations.
+    """
     accepted = sum(of_node is Accepted.ACCEPTED for of_node in results)
     every = {outcome.entry.accepted for verdict in verdicts for outcome in verdict.outcomes}
     warned = any(verdict.fleet.memory for verdict in verdicts)
@@ -177,7 +181,7 @@ def decision(results: Sequence[Accepted], verdicts: Sequence[Verdict]) -> Decisi
 
 
 def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteTexts) -> Document:
-    """The pages: the same blocks as of a report, painted by the same template."""
+    """Return the pages, built from the blocks and the template of a report."""
     every = sorted({name for campaign in campaigns for name in campaign.verdict.nodes}, key=natural)
     outcomes = {name: [_outcome(campaign, name) for campaign in campaigns] for name in every}
     results = {name: result(of_node) for name, of_node in outcomes.items()}
@@ -220,14 +224,14 @@ def _outcome(campaign: JudgedCampaign, name: str) -> Outcome | None:
 
 
 def judged(folder: Path) -> JudgedCampaign:
-    """A campaign with its verdict. Raises NodeprintError where it has none."""
+    """Return a campaign with its verdict. Raises NodeprintError without one."""
     verdict = verdict_files.read(folder)
     try:
         fleet = packed.read(folder)
     except NodeprintError:
-        if not (folder / "nodes.tsv").is_file():  # its verdict alone is here
+        if not (folder / "nodes.tsv").is_file():  # only the verdict is present
             return JudgedCampaign(folder, verdict, "", "", {})
-        fleet = packing.pack(folder)  # what another version packed
+        fleet = packing.pack(folder)  # another version may have packed it
     times = [time for quantity in fleet.quantities for time in quantity.started if time]
     boots = {node.name: frozenset(node.boots) for node in fleet.nodes}
     return JudgedCampaign(folder, verdict, min(times, default=""), max(times, default=""), boots)
@@ -253,8 +257,8 @@ def _campaigns(campaigns: Sequence[JudgedCampaign]) -> Table:
 
 
 def _rules(campaign: JudgedCampaign, *, several: bool) -> Section:
-    """By what a campaign was judged: what the same means, tolerances of what decides with their source, the limits of
-    the contract, waivers and repairs."""
+    """List the rules of a campaign: the definition of SAME, tolerances of deciding metrics with their source, the
+    contract's limits, waivers and repairs."""
     rules, default = acceptance.rules_of(campaign.folder), acceptance.load()
     digest = hashlib.sha256(_rules_of(campaign).encode()).hexdigest()
     judged_by = campaign.verdict.versions.get("acceptance", "")
@@ -298,8 +302,10 @@ def _least(limit: ContractLimit) -> str:
 
 
 def _open_items(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accepted]) -> tuple[Block, ...]:
-    """A row for each node that is not accepted, or for several with the same finding: what was found, what to do, and
-    room for a date and a tick."""
+    """Return a row per node that is not accepted, or per group with the same finding.
+
+    A row has the finding, the next step, and space for a date and a tick.
+    """
     several = len(campaigns) > 1
     alike: dict[tuple[str, ...], list[str]] = {}
     for name in sorted(results, key=lambda name: results[name] is not Accepted.DEVIATION):
@@ -313,7 +319,7 @@ def _open_items(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accep
 
 
 def _item(campaigns: Sequence[JudgedCampaign], name: str, several: bool) -> tuple[str, str, str]:
-    """The rack of a node, what was found on it in each campaign, and what to do."""
+    """Return the rack of a node, its findings in each campaign, and the next steps."""
     found, remedies, rack = list[str](), list[str](), ""
     for campaign in campaigns:
         verdict = campaign.verdict
@@ -327,7 +333,7 @@ def _item(campaigns: Sequence[JudgedCampaign], name: str, several: bool) -> tupl
 
 
 def _of_campaign(verdict: Verdict, name: str, node: NodeVerdict | None) -> list[tuple[str, str]]:
-    """What was found on a node in a campaign, each with what to do about it."""
+    """Return the findings on a node in a campaign, each with its next step."""
     if node is None:
         return [(text.sentence(f"{say('protocol', 'absent')}."), "")]
     if node.counted:
@@ -343,7 +349,7 @@ def _of_campaign(verdict: Verdict, name: str, node: NodeVerdict | None) -> list[
 
 
 def _nodes(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accepted]) -> Table:
-    """A row a node: rack, serial numbers, boots, its outcome in each campaign and what follows from these."""
+    """Return a row per node: rack, serial numbers, boots, outcome in each campaign and the result."""
     rows: list[tuple[Cell, ...]] = []
     for name, of_node in results.items():
         entries = [campaign.verdict.nodes.get(name) for campaign in campaigns]

@@ -19,7 +19,7 @@ _DROPPED = ("serials", "ppin", "cmdline", "kernel_parameters", "log_tail", "deta
 
 
 class Pseudonyms(msgspec.Struct, frozen=True, dict=True):
-    """What nodes and racks are called instead; without any, everything stays as it is."""
+    """The pseudonyms of nodes and racks; without any, all names stay unchanged."""
 
     names: Mapping[str, str] = {}
 
@@ -59,12 +59,12 @@ class Pseudonyms(msgspec.Struct, frozen=True, dict=True):
         return self.text(value) if isinstance(value, str) else value
 
     def fleet(self, fleet: PackedFleet) -> PackedFleet:
-        """A packed fleet whose nodes are called so."""
+        """Return a packed fleet with its nodes renamed."""
         if not self.names:
             return fleet
         nodes = (dataclasses.replace(n, name=self.text(n.name), host="", fingerprint={}) for n in fleet.nodes)
         return dataclasses.replace(fleet, nodes=tuple(nodes))
 
     def table(self) -> str:
-        """A line each: pseudonym and name."""
+        """Return a table with one line per pseudonym and name."""
         return "".join(f"{new}\t{old}\n" for old, new in self.names.items())

@@ -1,4 +1,4 @@
-"""What the curves of the memory kernels show, in sentences: cache sizes, knees, declines, own against other memory."""
+"""Sentences about the curves of the memory kernels: cache sizes, knees, declines, own versus other memory."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ from nodeprint.settings.texts import say, texts
 
 Floats = npt.NDArray[np.float64]
 
-#: Two cores and the arrays that they touched first, case by case (kernels/touch/); of so many pairs of nodes.
+#: Two cores and the arrays that they touched first, case by case (kernels/touch/), over several pairs of nodes.
 _OF_TOUCH = ("a_own_ns", "a_other_ns", "b_own_ns", "b_other_ns")
 _MOST_PAIRS = 3
 
 #: Families by CPUID of the EPYCs whose port's width is known: Zen 2 to Zen 4 (docs/method/memory.md).
 _PORT_KNOWN = (0x17, 0x19)
-#: What a CCD's port carries in a cycle of the fabric to the cores (Zen 2 to Zen 4; docs/method/memory.md).
+#: Bytes per fabric cycle from a CCD's port to its cores (Zen 2 to Zen 4; docs/method/memory.md).
 _PORT_BYTES_A_CYCLE = 32
 
 
 def readings(cells: Sequence[JobMeasurement], machine: Machine | None = None) -> tuple[str, ...]:
-    """Sentences on the cells of a job, each beginning with what was measured; of the fabric clock only on parts of
-    which it is known how much a port reads in a cycle."""
+    """Return sentences about the cells of a job, each with the measurement's name first.
+
+    The fabric clock is derived only for processors with a known port width.
+    """
     generation = processors.generation_of(machine) if machine is not None else None
     known = generation is not None and generation.has_io_die and generation.family in _PORT_KNOWN
     sentences = []
@@ -55,8 +57,10 @@ def _curve(data: JobMeasurement) -> Iterator[str]:
 
 
 def cache_sentence(name: str, cache: Any) -> str:
-    """A row of `curve_findings.caches`. A plateau that reaches half of the reported size agrees with it: a cache is
-    never available up to its full size."""
+    """Return the sentence of a row of `curve_findings.caches`.
+
+    A plateau that reaches half of the reported size agrees with it: a cache is never available up to its full size.
+    """
     reported, effective = _size(cache.reported_bytes), _size(cache.effective_bytes)
     if not cache.effective_bytes:
         return say("readings", "curve", "none", cache=name, reported=reported)
@@ -128,7 +132,7 @@ def _touch(data: JobMeasurement) -> Iterator[str]:
 
 
 def touch_sentence(ratio: MedianInterval, nodes: int) -> str:
-    """The ratio of own to other arrays on a machine with so many NUMA nodes."""
+    """Compare own with other arrays on a machine with `nodes` NUMA nodes."""
     found = f"{ratio.middle:.2f} ({ratio.low:.2f} to {ratio.high:.2f})"
     if nodes > 1:
         return say("readings", "touch", "ratio", found=found)
@@ -139,7 +143,7 @@ def touch_sentence(ratio: MedianInterval, nodes: int) -> str:
 
 
 def _ring(data: JobMeasurement) -> Iterator[str]:
-    """As xcpumemperf's last lines: averages of writers and readers, and the memory of all pairs in their time."""
+    """Return averages of writers and readers, and the total memory with its time, as xcpumemperf prints them."""
     keys = ("writer_s", "reader_s", "writer_staggered_s", "reader_staggered_s")
     if any(key not in data.columns for key in keys):
         return
@@ -180,7 +184,7 @@ def _sizes(data: JobMeasurement) -> Iterator[str]:
 
 
 def _contended(data: JobMeasurement) -> Iterator[str]:
-    """Which pairs get a contended line most and least often."""
+    """Name the pairs that get a contended line most and least often."""
     rates = over_runs(data.columns["rate_per_s"])
     shares, fairness = (over_runs(data.columns[key]) for key in ("success_share", "fairness"))
     a, b, kinds = data.keys("a"), data.keys("b"), np.array(data.keys("kind"))
@@ -249,12 +253,12 @@ def _hops(data: JobMeasurement) -> Iterator[str]:
         yield say("readings", "beside", light=f"{light:.3f}", full=f"{full:.3f}", count=count)
 
 
-#: STREAM's kernels, in its order; what stores past the caches is what it has where a compiler does so.
+#: STREAM's kernels, in its order; the _mem variants store past the caches, as STREAM does with some compilers.
 _STREAM = ("copy", "triad", "copy_mem", "triad_mem")
 
 
 def _as_stream(data: JobMeasurement) -> Iterator[str]:
-    """What STREAM would print of the whole machine, by pages; nothing of records from before sweeps were counted."""
+    """Return STREAM's results for the whole machine, by page size; nothing for records without a count of sweeps."""
     if "best_bytes_per_s" not in data.columns:
         return
     best, median = (over_runs(data.columns[key]) for key in ("best_bytes_per_s", "rate_bytes_per_s"))
@@ -268,12 +272,12 @@ def _as_stream(data: JobMeasurement) -> Iterator[str]:
             yield say("readings", "stream", pages=pages, each=", ".join(each))
 
 
-#: Further apart than this the two methods do not measure the same.
+#: Relative difference above which the two methods are considered different.
 _METHODS_APART = 0.15
 
 
 def _states(data: JobMeasurement) -> Iterator[str]:
-    """The states of lines in which a chase and single timed loads disagree."""
+    """Describe the states of lines in which a pointer chase and single timed loads disagree."""
     chase, single = over_runs(data.columns["latency_ns"]), over_runs(data.columns["single_ns"])
     for state in dict.fromkeys(data.keys("state")):
         of_state = np.array(data.keys("state")) == state
@@ -288,8 +292,8 @@ def _states(data: JobMeasurement) -> Iterator[str]:
             )
 
 
-#: A sentence is made of the figures of one operation and of no other, so that it is known by its kernel here; what its
-#: cells are is in the kernel's measurements.yaml, which a kernel without a sentence needs alone.
+#: Each sentence uses the values of one operation, so it is selected by kernel and operation here. The kernel's
+#: measurements.yaml describes its cells; a kernel without a sentence needs nothing else.
 _READERS: Mapping[tuple[str, str], Callable[[JobMeasurement], Iterator[str]]] = {
     ("bandwidth", "machine"): _as_stream,
     ("chase", "curve"): _curve,
@@ -303,17 +307,17 @@ _READERS: Mapping[tuple[str, str], Callable[[JobMeasurement], Iterator[str]]] = 
     ("touch", "ratio"): _touch,
 }
 
-#: The kernels and operations of which there are sentences.
+#: The kernels and operations with sentences.
 KERNELS = frozenset({*_READERS, ("bandwidth", "groups")})
 
 
 def over_runs(values: npt.NDArray[Any]) -> Floats:
-    """Medians of (run, pass, ...) over passes, then over runs: each run counts once, however many passes it has."""
+    """Reduce (run, pass, ...) to medians over passes, then over runs; each run counts once."""
     return _median(_median(np.asarray(values, dtype=np.float64), axis=1), axis=0)
 
 
 def _median(values: Floats, axis: int) -> Floats:
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no pass measured stays NaN
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # values that no pass measured stay NaN
         return np.asarray(np.nanmedian(values, axis=axis))
 
 
@@ -323,7 +327,7 @@ def _finite(values: npt.NDArray[Any]) -> Floats:
 
 
 def of_counters(sensors: Mapping[str, Any]) -> tuple[str, ...]:
-    """Sentences on the counters that a node's survey has (`nodeprint.data.job.sensors`); none where none were tried."""
+    """Return sentences about the counters in a node's survey (`nodeprint.data.job.sensors`); none if none were tried."""
     if "counters" not in sensors:
         return ()
     counted = msgspec.convert(sensors["counters"], Counters)

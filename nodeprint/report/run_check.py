@@ -1,4 +1,4 @@
-"""What was found on a node, measured again on this machine: `nodeprint check`."""
+"""Remeasure the findings of a node on this machine: `nodeprint check`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from nodeprint.settings import sources
 
 
 def check(campaign: Path, node: str, wanted: str = "") -> int:
-    """Run the script of a node's findings here, for one or for all; its exit status: 0 PASS, 1 FAIL, 3 INCONCLUSIVE.
+    """Run the check script of one or all of a node's findings here; return its exit status.
 
-    `wanted` is the number of a finding or its kind; of several of a kind the first. Raises NodeprintError where there
-    is no verdict, node or finding.
+    0 is PASS, 1 FAIL, 3 INCONCLUSIVE. `wanted` is the number of a finding or its kind, which selects the first of that
+    kind. Raises NodeprintError if there is no verdict, node or finding.
     """
     verdict = verdict_files.read(campaign)
     if node not in verdict.nodes:
@@ -45,7 +45,7 @@ def check(campaign: Path, node: str, wanted: str = "") -> int:
 
 
 def _number(findings: tuple[Finding, ...], wanted: str) -> int:
-    """The number of the finding that is wanted; 0 where all are."""
+    """Return the number of the selected finding; 0 selects all."""
     if not wanted:
         return 0
     kinds = [finding.id for finding in findings]

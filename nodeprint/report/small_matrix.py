@@ -8,13 +8,15 @@ from nodeprint.report.figures.matrix_tables import block_medians
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.pages.blocks import MatrixBlock
 
-#: Up to so many CPUs are shown each for itself.
+#: The most CPUs that get rows of their own.
 _CPUS = 32
 
 
 def matrix(levels: NodeLevels, node: str) -> MatrixBlock | None:
-    """A node's matrix of the first home, CPU by CPU, or part by part where there are too many; None where there is
-    nothing to see, as of a single pair or part."""
+    """Return a node's matrix at the first home, by CPU, or by component if there are too many CPUs.
+
+    None if there is nothing to compare, such as a single pair or component.
+    """
     quantity = levels.quantity
     slots = drawn_slots(quantity)
     if len(slots) < 3:

@@ -1,6 +1,6 @@
-"""Blocks of pages to text for a terminal, which is as wide as its caller says: the third medium beside PDF and HTML.
+"""Render blocks of pages as text for a terminal of a given width: the third medium after PDF and HTML.
 
-Lines are broken between words, and lists of nodes after a comma. No name, no number and no path is ever broken.
+Lines break between words, and lists of nodes after a comma. Names, numbers and paths are never broken.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from nodeprint.report.pages import blocks
 from nodeprint.report.pages.blocks import Block, Bullets, FactList, MatrixBlock, Section, Table
 from nodeprint.settings import checked_yaml, sources
 
-#: How far lists and tables are indented, and what is between two columns.
+#: Indentation of lists and tables, and the gap between columns.
 _LIST, _TABLE, _GAP = 2, 4, 2
-#: A column of sentences that would be narrower stands below the others.
+#: A column of sentences that would be narrower moves below the others.
 _NARROWEST = 24
-#: What no line is broken at: before a unit, and behind the word before a path.
+#: No line breaks at these blanks: before a unit, and after the word before a path.
 _GLUED = re.compile(r"(?<=\d) (?=(?:ns|µs|ms|s|GB/s|GHz|Gflop/s|times|points)\b|%)|(?<=^report:) |(?<=^records:) ")
 _GLUE, _BREAK = "\N{NO-BREAK SPACE}", "\v"
 
 
 def painted(sections: Iterable[Section], columns: int) -> Text:
-    """Sections with an empty line between them; of a section its title, then its blocks."""
+    """Return sections separated by empty lines; a section is its title and its blocks."""
     parts = []
     for section in sections:
         title = [_colored(section.title)] if section.title else []
@@ -60,13 +60,13 @@ def _lines(block: Block, columns: int) -> list[Text]:
 
 
 def _broken(line: str, columns: int) -> list[str]:
-    """A line in several that have room; they go on behind its own indentation."""
+    """Break a line to fit; its continuation lines keep the indentation."""
     indent = len(line) - len(line.lstrip(" "))
     return _wrapped(line, columns, " " * max(_TABLE, indent + 2)) or [""]
 
 
 def _wrapped(words: str, columns: int, below: str = "") -> list[str]:
-    """Words as lines, the second and further ones behind `below`."""
+    """Wrap words into lines, with `below` in front of all lines but the first."""
     glued = _GLUED.sub(_GLUE, words)
     room = columns - len(below)
     with_breaks = " ".join(_with_breaks(word) if len(word) > room else word for word in glued.split(" "))
@@ -82,12 +82,12 @@ def _wrapped(words: str, columns: int, below: str = "") -> list[str]:
 
 
 def _with_breaks(word: str) -> str:
-    """A list that has no room on a line, to be broken behind each comma; a path stays whole."""
+    """Add break points after each comma of a list that is too long for a line; a path stays whole."""
     return word if "/" in word else re.sub(r",(?=\S)", f",{_BREAK}", word)
 
 
 def _table(table: Table, columns: int) -> list[str]:
-    """The header where there is one, and the rows."""
+    """Return the header, if any, and the rows."""
     rows = [tuple(blocks.word(cell) for cell in row) for row in table.rows]
     named = [table.header] if any(table.header) else []
     align = table.align or "l" * len(rows[0])
@@ -96,8 +96,11 @@ def _table(table: Table, columns: int) -> list[str]:
 
 
 def _rows(rows: Sequence[Sequence[str]], align: str, wide: int, room: int) -> list[list[str]]:
-    """The lines of each row. Where the `wide` column takes what is left, it is folded; where that is too little, or no
-    column is, the first column has a line of its own, and the others stand below."""
+    """Return the lines of each row.
+
+    The `wide` column wraps in the remaining width. If that is too narrow, or no column is wide, the first column gets
+    its own line, and the others follow below.
+    """
     if len(rows[0]) == 1:
         return [_wrapped(row[0], room) for row in rows]
     if (widths := _widths(rows, wide, room)) is not None:
@@ -114,7 +117,7 @@ def _rows(rows: Sequence[Sequence[str]], align: str, wide: int, room: int) -> li
 
 
 def _widths(rows: Sequence[Sequence[str]], wide: int, room: int) -> list[int] | None:
-    """How wide the columns are, the `wide` one as wide as is left; None if they do not have room beside each other."""
+    """Return the column widths, with the rest of the room for the `wide` column; None if they do not fit side by side."""
     widths = [max(1, *map(len, column)) for column in zip(*rows, strict=True)]
     beyond = sum(widths) + _GAP * (len(widths) - 1) - room
     if beyond <= 0:
@@ -139,7 +142,7 @@ def _row(row: Sequence[str], widths: Sequence[int], align: str) -> list[str]:
 
 
 def _colored(words: str) -> Text:
-    """Text with its outcomes in their colors, which a pipe does not get."""
+    """Return text with its outcomes in color, which a pipe does not get."""
     out = Text(words)
     for outcome in sorted((*Outcome, *FleetOutcome), key=len):  # the longer last, as one may contain another
         color = outcome_colors()[outcome.entry.color].terminal
@@ -155,14 +158,13 @@ def _colored(words: str) -> Text:
 
 
 def _matrix(matrix: MatrixBlock, columns: int) -> list[Text]:
-    """A row of text for each row, on the report's colors; the numbers say the same without any color.
+    """Return a line of text per row, on the report's colors; the numbers alone carry the same information.
 
-    If there is no room for a value in so many `columns`, the numbers are tens of them; if there is none for these
-    either, only the colors are left of a value.
+    If the values do not fit into `columns`, the numbers are tens. If those do not fit either, only the colors remain.
     """
     values = np.array(matrix.values, dtype=np.float64)
     finite = values[np.isfinite(values)]
-    # without the outermost thousandth, as one cell that was disturbed would leave one color to all others
+    # without the outermost thousandth, as one disturbed cell would leave one color for all others
     low, high = np.quantile(finite, (0.001, 0.999)) if finite.size else (0.0, 1.0)
     before = max(map(len, matrix.names)) + 1
     room = (columns - before) // len(matrix.names)
@@ -193,7 +195,7 @@ def _scale() -> list[tuple[int, int, int]]:
 
 
 def _style(colors: Sequence[tuple[int, int, int]], share: float) -> Style:
-    """Black or white on the color of a share of the scale."""
+    """Return black or white on the color at a share of the scale."""
     at = share * (len(colors) - 1)
     first = min(int(at), len(colors) - 2)
     red, green, blue = (

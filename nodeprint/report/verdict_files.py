@@ -1,6 +1,4 @@
-"""The verdict as files: verdict.json, and for other tools JUnit, Prometheus' text file, suggested scontrol lines, and
-the nodes to measure again.
-"""
+"""The verdict as files: verdict.json, JUnit, Prometheus text, suggested scontrol lines, and the nodes to remeasure."""
 
 from __future__ import annotations
 
@@ -24,19 +22,19 @@ from nodeprint.report import check_scripts, text
 from nodeprint.settings import former_keys
 from nodeprint.settings.texts import say
 
-#: Numbers that are infinite where they are null in verdict.json; any other is unknown (NaN) then.
+#: Fields that are infinite if they are null in verdict.json; any other null is unknown (NaN).
 _UNBOUNDED = ("within", "within_unit", "smallest_tolerance", "share")
-#: Parts that hold other programs' values.
+#: Fields with values of other programs.
 _FOREIGN = ("fingerprint", "warnings", "versions", "rules")
-#: Most of a verdict; of ten thousand nodes it has fifteen million values.
+#: Types that need no conversion, which are most of a verdict: ten thousand nodes have fifteen million values.
 _AS_IT_IS = frozenset({str, int, bool, type(None)})
 
 
 def write(verdict: Verdict, folder: Path, sheet: Mapping[str, tuple[str, str]] | None = None) -> list[Path]:
-    """Write verdict.json, verdict.xml, verdict.prom and drain.sh into `folder`; returns their paths.
+    """Write verdict.json, verdict.xml, verdict.prom and drain.sh into `folder`; return their paths.
 
-    `sheet` has Slurm's state and reason by node: what another tool has a reason for is left alone.
-    Raises NodeprintError where the folder is not writable.
+    `sheet` maps nodes to Slurm's state and reason; nodes with another tool's reason are left alone. Raises
+    NodeprintError if the directory is not writable.
     """
     contents = {
         "verdict.json": as_json(verdict),
@@ -53,12 +51,12 @@ def write(verdict: Verdict, folder: Path, sheet: Mapping[str, tuple[str, str]] |
 
 
 def as_json(verdict: Verdict) -> str:
-    """verdict.json: the same text for the same verdict on every machine, as floats have 6 significant digits."""
+    """Return verdict.json, the same text on every machine, as floats have 6 significant digits."""
     return _as_json(check_scripts.named(verdict))
 
 
 def node_as_json(name: str, node: NodeVerdict, *, imported: bool) -> str:
-    """The node `name` as verdict.json has it."""
+    """Return the node `name` in the format of verdict.json."""
     return _as_json(check_scripts.named_node(name, node, imported=imported))
 
 
@@ -68,7 +66,7 @@ def _as_json(component: Verdict | NodeVerdict) -> str:
 
 
 def read_fleet(campaign: Path) -> FleetVerdict:
-    """What verdict.json of a campaign says of all nodes together, without those. Raises NodeprintError as `read`."""
+    """Read the fleet's part of a campaign's verdict.json, without the nodes. Raises NodeprintError as `read` does."""
 
     def decode(raw: bytes) -> dict[str, Any]:
         parts = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
@@ -79,14 +77,14 @@ def read_fleet(campaign: Path) -> FleetVerdict:
 
 
 def read(campaign: Path) -> Verdict:
-    """verdict.json of a campaign. Raises NodeprintError when there is none or it cannot be read."""
+    """Read a campaign's verdict.json. Raises NodeprintError if it is missing or unreadable."""
     return _read(campaign, json.loads)
 
 
 def _read(campaign: Path, decode: Callable[[bytes], Any]) -> Verdict:
     path, again = campaign / "verdict.json", f"run `nodeprint judge {campaign}`"
     try:
-        files.check(path)  # a pipe would be waited for without end
+        files.check(path)  # a pipe would block forever
         plain = decode(reading.content(path, reading.VERDICT_BYTES, follows=True))
     except (FileNotFoundError, NotADirectoryError) as error:
         if not directories.is_campaign(campaign):
@@ -108,7 +106,7 @@ def _read(campaign: Path, decode: Callable[[bytes], Any]) -> Verdict:
 
 
 def _rounded(value: Any) -> Any:
-    """`value` with floats of 6 significant digits; what is not finite becomes null."""
+    """Return `value` with floats of 6 significant digits, and null for values that are not finite."""
     if isinstance(value, float):
         return float(f"{value:.6g}") if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -117,7 +115,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _revived(value: Any) -> Any:
-    """JSON with the numbers that are not finite in the place of null."""
+    """Return JSON data with infinity or NaN restored from null."""
     if isinstance(value, list):
         return [math.nan if item is None else _revived(item) for item in value]
     if not isinstance(value, dict):
@@ -133,7 +131,7 @@ def _revived(value: Any) -> Any:
 
 @cache
 def _nullable() -> frozenset[str]:
-    """The names of a verdict's fields that may be null by themselves, by its types."""
+    """Return the names of verdict fields whose type allows null."""
     types = [of for of in vars(verdict_types).values() if isinstance(of, type) and issubclass(of, msgspec.Struct)]
     hints = [hint for of in types for hint in get_type_hints(of).items()]
     return frozenset(name for name, hint in hints if type(None) in get_args(hint))
@@ -143,8 +141,8 @@ def _nullable() -> frozenset[str]:
 
 
 def junit(verdict: Verdict) -> str:
-    """JUnit XML: a test case for each node, one for the fleet, and one for each measurement of the fabric."""
-    import junitparser as ju  # noqa: PLC0415 (not for those who read a verdict)
+    """Return JUnit XML: a test case per node, one for the fleet, and one per measurement of the fabric."""
+    import junitparser as ju  # noqa: PLC0415 (only for those who write JUnit)
 
     results = {"failure": ju.Failure, "error": ju.Error, "skipped": ju.Skipped}
     group = f"nodeprint.{verdict.campaign}"
@@ -158,7 +156,7 @@ def junit(verdict: Verdict) -> str:
 
     fleet = verdict.fleet
     element, warnings = fleet.outcome.entry.junit, text.memory_warnings(fleet)
-    details = [*warnings, *text.fleet_notes(verdict)]  # of a fleet that passes nothing else is shown
+    details = [*warnings, *text.fleet_notes(verdict)]  # a passing fleet shows nothing else
     cases = [case("fleet", element, fleet.outcome, text.first_line(verdict), details)]
     for name, node in sorted(verdict.nodes.items()):
         findings = check_scripts.named_node(name, node, imported=verdict.imported).findings
@@ -177,7 +175,7 @@ def junit(verdict: Verdict) -> str:
         element = fabric.outcome.entry.junit
         cases.append(case(name, element, fabric.outcome, text.fabric(fabric), text.fabric_findings(fabric)))
     suite = ju.TestSuite(f"nodeprint {verdict.campaign}" + (" (simulated)" if verdict.simulated else ""))
-    suite.add_testcases(cases)  # case by case it counts all of them again for each
+    suite.add_testcases(cases)  # one by one, each call would count all of them again
     for warning in warnings:
         suite.add_property("warning", printable(warning, 500))
     xml = ju.JUnitXml()
@@ -189,7 +187,7 @@ def junit(verdict: Verdict) -> str:
 # --- Prometheus ---
 
 
-#: By unit of a quantity its metric, and from the unit to the metric's.
+#: The metric for each unit of a quantity, and the factor from the unit to the metric's unit.
 _METRICS = {
     "ns": ("latency_seconds", 1e-9),
     "B/s": ("bandwidth_bytes_per_second", 1.0),
@@ -201,8 +199,10 @@ _OTHER = ("value", 1.0)
 
 
 def prometheus(verdict: Verdict) -> str:
-    """Text format for node_exporter's textfile collector. The campaign is a sample of its own: as a label of every
-    sample it would begin new series each time."""
+    """Return text for node_exporter's textfile collector.
+
+    The campaign is a sample of its own: as a label of every sample it would start new series each time.
+    """
     mark = ',simulated="true"' if verdict.simulated else ""
     nodes = [(f'node="{_label(name)}"{mark}', node) for name, node in sorted(verdict.nodes.items())]
     classes = [
@@ -255,12 +255,12 @@ def prometheus(verdict: Verdict) -> str:
 
 
 def _outcome(outcome: Outcome) -> str:
-    """The labels of an outcome: its class, and the outcome as the reason."""
+    """Return the labels of an outcome: its class, and the outcome as the reason."""
     return f'class="{outcome.outcome_class}",verdict="{outcome}"'
 
 
 def _series_of(finding: Finding) -> str:
-    """What a finding is of, the same text in every campaign."""
+    """Return the identity of a finding, the same text in every campaign."""
     place = ",".join(f"{key}={value}" for key, value in sorted(finding.component.where.items()))
     return f"{finding.component.component_type}: {place}" if place else finding.component.component_type
 
@@ -282,16 +282,16 @@ def _label(value: str) -> str:
 
 # --- Slurm ---
 
-#: Letters of a suggested reason.
+#: The most characters of a suggested reason.
 _LONGEST_REASON = 120
 
 
 def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
-    """A shell script of scontrol lines that are suggested and never run by nodeprint: for nodes with a confirmed fault
-    of their own.
+    """Return a shell script of suggested scontrol lines for nodes with a confirmed fault of their own.
 
-    All are comments where the campaign was simulated or imported. Nodes that have another tool's reason are named and
-    left alone, and so are those whose difference others share: that is a batch or a setting, not a fault of the node.
+    Nodeprint never runs them. If the campaign was simulated or imported, all lines are comments. Nodes with another
+    tool's reason are listed and left alone. So are nodes with a shared difference, which indicates a batch or a
+    setting, not a fault of the node.
     """
     lines = [
         "#!/bin/sh",
@@ -321,21 +321,21 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _in_short(words: str) -> str:
-    """A reason that is not cut within a number."""
+    """Shorten a reason without a cut inside a number."""
     return words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON].rpartition(', ')[0] or words[:80]}..."
 
 
 def _own_fault(node: NodeVerdict) -> Finding | None:
-    """The first finding that two jobs confirmed, that is on the bad side and that no other node shares."""
+    """Return the first finding that two jobs confirmed, that is worse, and that no other node shares."""
     faults = (f for f in node.counted if f.state is Certainty.CONFIRMED and f.worse and not f.shared_by)
     return next(faults, None)
 
 
 def _quoted(words: str) -> str:
-    """`words` as a single word of sh."""
+    """Quote `words` as a single word of sh."""
     return "'" + "".join(c for c in printable(words) if c != "'") + "'"
 
 
 def recheck(verdict: Verdict) -> str:
-    """Names of the nodes to measure as a further job, a line each; empty when there are none."""
+    """Return the names of the nodes to measure in a further job, one per line; empty without any."""
     return "".join(f"{name}\n" for name in verdict.recheck)

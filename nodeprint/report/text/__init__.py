@@ -1,7 +1,7 @@
-"""A verdict in sentences: the last thing that is made of it, and nothing in the program reads them.
+"""A verdict in sentences, the last product of a verdict; no other code reads them.
 
-The sentences are in reports/texts.yaml; here is which one holds, and with which figures. A finding or a node that is
-part of a list is a value of `nodeprint.judge.verdict`, so that nodes are alike by what is known of them.
+The sentences are in reports/texts.yaml; this package selects them and fills in the values. A finding or node in a list
+is a value of `nodeprint.judge.verdict`, so nodes with equal values are alike.
 """
 
 from __future__ import annotations

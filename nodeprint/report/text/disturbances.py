@@ -1,4 +1,4 @@
-"""What disturbed the measurement of nodes, and that they were busy, in sentences."""
+"""Sentences about disturbances of the measurement, and about busy nodes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from nodeprint.report import names
 from nodeprint.report.text.wording import measured, named, sentence
 from nodeprint.settings.texts import say, texts
 
-#: A detection limit is shown as this at most: of few disturbed runs Student's quantile makes it any number.
+#: The largest detection limit shown; for few disturbed runs Student's quantile makes it arbitrarily large.
 MOST_SHOWN = 10.0
-#: The reasons that other load decides, where it was measured.
+#: Reasons that are due to background load, if it was measured.
 _BY_LOAD = (ReasonDetail.DISTURBED, ReasonDetail.UNRESOLVED)
 
 
 def disturbed_first(verdict: Verdict) -> list[str]:
-    """What is said before all else where disturbance decides: nothing, or a sentence with its figures."""
+    """Return the sentence that precedes all others if disturbance decides the outcome; empty if not."""
     moved = {name: largest for name, node in verdict.nodes.items() if (largest := moved_most(node.disturbances))}
     if moved:
         name, worst = max(moved.items(), key=lambda item: item[1].value)
@@ -30,8 +30,7 @@ def disturbed_first(verdict: Verdict) -> list[str]:
 
 
 def busy_nodes(verdict: Verdict) -> list[str]:
-    """That nodes were busy, where that decides their outcome: how much of their CPU time was taken, and from which
-    difference on anything is found."""
+    """Report busy nodes if load decides their outcome: the lost CPU time and the detection limit."""
     busy = {
         name: taken
         for name, node in verdict.nodes.items()
@@ -45,7 +44,7 @@ def busy_nodes(verdict: Verdict) -> list[str]:
     effect = min(max(filter(math.isfinite, deciding), default=0.0), MOST_SHOWN)
     unresolved = say("busy_unresolved", effect=names.percent(effect)) if effect else ""
     measured = [name for name, node in verdict.nodes.items() if node.outcome.entry.measured]
-    # a word before the names, as a sentence begins with a capital letter and a name may not
+    # a word before the names: a sentence starts with a capital letter, which would change a name
     which = "the nodes were" if len(busy) == len(measured) > 1 else f"nodes {names.nodes(busy)} were"
     if len(busy) == 1:
         which = f"node {names.nodes(busy)} was"
@@ -53,12 +52,12 @@ def busy_nodes(verdict: Verdict) -> list[str]:
 
 
 def _by_load(node: NodeVerdict) -> bool:
-    """Whether load decides the outcome of a node, if there was any."""
+    """Tell whether load, if any, decides the outcome of a node."""
     return node.is_alone or any(reason.why in _BY_LOAD for reason in node.reasons[:1])
 
 
 def busy_machine(taken: Disturbance) -> str:
-    """That this machine was busy."""
+    """Report that this machine was busy."""
     return _busy("This machine was", taken, "")
 
 
@@ -68,7 +67,7 @@ def _busy(nodes: str, taken: Disturbance, unresolved: str) -> str:
 
 
 def taken_most(disturbances: Sequence[Disturbance]) -> Disturbance | None:
-    """Of what took CPU time, or else of disturbed values, the most; None where it is less than figures show."""
+    """Return the largest loss of CPU time, or else the largest share of disturbed values; None below LOST."""
     for kinds in (("busy", "stolen", "loud-cpus"), ("disturbed",)):
         taken = [candidate for candidate in disturbances if candidate.kind in kinds and candidate.share >= LOST]
         if taken:
@@ -77,14 +76,13 @@ def taken_most(disturbances: Sequence[Disturbance]) -> Disturbance | None:
 
 
 def moved_most(disturbances: Sequence[Disturbance]) -> Disturbance | None:
-    """Of the virtual CPUs that a host moved the largest difference; None where it moved none."""
+    """Return the migration of virtual CPUs with the largest difference; None if no host migrated any."""
     moved = [candidate for candidate in disturbances if candidate.kind == "cpus-moved"]
     return max(moved, key=lambda candidate: candidate.value, default=None)
 
 
 def moved_cpus(worst: Disturbance, nodes: Sequence[str] = (), node: str = "") -> str:
-    """That hosts move the virtual CPUs of some `nodes`, with the figures of one of them; without names of this
-    machine."""
+    """Report that hosts migrate virtual CPUs of `nodes`, with the values of one node; unnamed for this machine."""
     on = f" on {printable(node, 60)}" if len(nodes) > 1 and worst.low_in not in nodes else ""
     return say(
         "moved",
@@ -97,8 +95,10 @@ def moved_cpus(worst: Disturbance, nodes: Sequence[str] = (), node: str = "") ->
 
 
 def repetition(name: str) -> str:
-    """`run 2`, `pass 1 of run 2`, `run 2 of job 2` of job1/run2, job1/run2/pass1 and job2/run2; a node's name as it
-    is."""
+    """Name a repetition: `run 2`, `pass 1 of run 2`, `run 2 of job 2` for job1/run2, job1/run2/pass1 and job2/run2.
+
+    The name of a node stays unchanged.
+    """
     components = re.fullmatch(r"job(\d+)(?:/run(\d+))?(?:/pass(\d+))?", name)
     if components is None:
         return printable(name, 60)
@@ -108,7 +108,7 @@ def repetition(name: str) -> str:
 
 
 def differ(differing: Disturbance) -> str:
-    """The repetitions of a measurement that differ, and the factor between the two printed values."""
+    """Describe the repetitions of a measurement that differ, with the ratio of the two printed values."""
     model = models().get(differing.measurement)
     factor = differing.high / differing.low if differing.low > 0 else differing.value
     values = {
@@ -128,7 +128,7 @@ def differ(differing: Disturbance) -> str:
 
 
 def disturbance(disturbance: Disturbance) -> str:
-    """Something that disturbed a measurement or concerns the node."""
+    """Describe a disturbance of a measurement or a node."""
     which = names.nodes(map(str, disturbance.cpus)).strip("[]")
     cpus = f"CPU{'s' if len(disturbance.cpus) > 1 else ''} {which}" if which else ""
     if disturbance.kind in texts()["differ"]["repetitions"]:
@@ -155,8 +155,10 @@ def disturbance(disturbance: Disturbance) -> str:
 
 
 def disturbed(verdict: Verdict) -> list[str]:
-    """A line for each kind of disturbance of data that count, the nodes that have it and the worst of them: said before
-    all else."""
+    """Return a line for each kind of disturbance in data that count, with its nodes and the worst of them.
+
+    These lines precede all others.
+    """
     by_kind: dict[str, dict[str, Disturbance]] = {}
     for name, member in verdict.nodes.items():
         for seen in (seen for seen in member.disturbances if not seen.invalid):
@@ -175,7 +177,7 @@ def disturbed(verdict: Verdict) -> list[str]:
 
 
 def untaken(verdict: Verdict) -> list[str]:
-    """A sentence for each reason for which measurements were not taken, with the measurements and the nodes."""
+    """Return a sentence for each reason for missing measurements, with the measurements and the nodes."""
     by_reason: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for name, member in verdict.nodes.items():
         for why in dict.fromkeys(member.untaken.values()):
@@ -194,7 +196,7 @@ def untaken(verdict: Verdict) -> list[str]:
 
 
 def _arguments(reason: str, measurements: Sequence[str]) -> str:
-    """Where the option that a kernel advises is written in the configuration; empty where it advises none."""
+    """Locate the configuration of the option that a kernel advises; empty if it advises none."""
     advised = re.search(r"\buse (--[a-z-]+ [a-z0-9]+)", reason)
     if advised is None:
         return ""

@@ -1,4 +1,4 @@
-"""A finding in sentences: what differs, by how much, in which runs, and what to do about it."""
+"""Sentences about a finding: component, size of the difference, runs, and next step."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from nodeprint.report.text.wording import (
 from nodeprint.settings.measurements import terms
 from nodeprint.settings.texts import say, texts
 
-#: Finer parts that are named; of more, how many there are.
+#: The most finer components that are named; beyond that their number is given.
 _MOST_PLACES = 4
 
 
 def component_in_words(finding: Finding) -> str:
-    """What differs, for a heading or a table: `core-to-core latency of core 37 (CPU 37)`."""
+    """Name the metric and component, for a heading or a table: `core-to-core latency of core 37 (CPU 37)`."""
     if not finding.measurement and not finding.component.term.startswith("fabric-"):
         return _event(finding)
     if finding.component.term.startswith("fabric-"):
@@ -46,15 +46,14 @@ def component_in_words(finding: Finding) -> str:
 
 
 def component_type_in_words(finding: Finding) -> str:
-    """The metric with the type of the component, for nodes that differ in components of one type."""
+    """Name the metric and component type, for nodes that differ in components of one type."""
     if not finding.measurement or finding.of_limit or finding.component.term.startswith("fabric-"):
         return component_in_words(finding)
     return f"{measured(finding.measurement)} ({named('terms', finding.component.component_type)})"
 
 
 def findings_of(nodes: Mapping[str, Finding]) -> str:
-    """The sentence of a finding; of the same finding on several nodes the range of its effects and the worst of them
-    with its node."""
+    """Return the sentence of a finding; for several nodes, the range of its effects and the worst node."""
     worst = max(nodes, key=lambda name: harm(nodes[name]))
     words = finding_sentence(nodes[worst])
     if len(nodes) == 1:
@@ -64,13 +63,15 @@ def findings_of(nodes: Mapping[str, Finding]) -> str:
 
 
 def finding_sentence(finding: Finding) -> str:
-    """A finding in a sentence: place, effect, interval, its own tolerance, and what it is in the measurement's unit; if
-    not all jobs show it, which do."""
+    """Describe a finding: component, effect, interval, tolerance, and the effect in the measurement's unit.
+
+    If not all jobs show it, the sentence lists those that do.
+    """
     return " ".join(filter(None, (_finding_sentence(finding), _which_jobs(finding))))
 
 
 def _which_jobs(finding: Finding) -> str:
-    """In which of several jobs a finding is; of a job that shows it in some runs alone, in which runs."""
+    """Name the jobs that show a finding; for a job that shows it in some runs only, the runs."""
     jobs, showing = finding.by_job, finding.jobs_showing
     in_component = any(job.showing and len(job.showing) < len(job.runs) for job in jobs)
     if showing and len(showing) < len(jobs) and not in_component:
@@ -82,7 +83,7 @@ def _which_jobs(finding: Finding) -> str:
 
 
 def runs_past(finding: Finding, job: JobEffect) -> int:
-    """How many runs of a job are beyond the tolerance of a finding on its side, each by itself."""
+    """Count the runs of a job that are individually beyond the tolerance of a finding, on its side."""
     sign = math.copysign(1.0, finding.effect)
     return sum(sign * effect > finding.tolerance for effect in job.runs.values())
 
@@ -131,7 +132,7 @@ def _finding_sentence(finding: Finding) -> str:
 
 
 def _link_sentence(finding: Finding, values: Mapping[str, str]) -> str:
-    """A node or a link between nodes whose messages are slow, which begins with the node's name as it is."""
+    """Describe slow messages of a node or a link between nodes; the sentence begins with the unchanged node name."""
     where = finding.component.where
     ends = {end: printable(str(where.get(end, "")), 80) for end in ("node", "to")}
     kind = "node" if not ends["to"] else "both" if where.get("sends") and where.get("receives") else "one"
@@ -143,13 +144,13 @@ def _link_sentence(finding: Finding, values: Mapping[str, str]) -> str:
 
 
 def _event(finding: Finding) -> str:
-    """What the system counted."""
+    """Describe the events that the system counted."""
     event = texts()["events"].get(finding.id, f"{finding.id.replace('-', ' ')}: {{count}}")
     return sentence(event.format(count=f"{finding.value:.4g}", cpus=_wrong_cpus(finding.component.where)))
 
 
 def _channel_sentence(finding: Finding, values: Mapping[str, str]) -> str:
-    """That a memory channel seems to be missing, with the bandwidths that say so."""
+    """Report that a memory channel seems to be missing, with the supporting bandwidths."""
     streams = {cell["stream"] for cell in finding.cells if "stream" in cell}
     unit = names.shown_unit(finding.peers, finding.unit)
     both = f"{finding.value / unit[0]:.3g} of {finding.peers / unit[0]:.3g} {unit[1]}"
@@ -158,7 +159,7 @@ def _channel_sentence(finding: Finding, values: Mapping[str, str]) -> str:
 
 
 def _figures_of(finding: Finding) -> str:
-    """Of which pairs the figures in ns are."""
+    """Name the pairs that the values in ns belong to."""
     of = finding.figures_of
     return names.scope(finding.component) if of is None else names.within(of)
 
@@ -169,7 +170,7 @@ def _wrong_cpus(where: Mapping[str, object]) -> str:
 
 
 def finding_details(finding: Finding) -> list[str]:
-    """What stands below a finding: its runs, what it explains, who shares it, instruments, what it may come from."""
+    """Return the details of a finding: runs, explained components, other affected nodes, instruments, and causes."""
     out = [runs_beyond(finding)] if finding.runs else []
     if finding.finer:
         out.append(_finer(finding))
@@ -184,8 +185,10 @@ def finding_details(finding: Finding) -> list[str]:
 
 
 def _finer(finding: Finding) -> str:
-    """The finer parts that a finding explains, by what was measured; places on the machine are named where they are
-    few."""
+    """Name the finer components that a finding explains, by measurement.
+
+    Components on the machine are named if they are few.
+    """
     by_measurement = Counter(finer.measurement for finer in finding.finer)
     counts = (
         names.counted(count, f"difference in {measured(measurement)}", f"differences in {measured(measurement)}")
@@ -199,12 +202,12 @@ def _finer(finding: Finding) -> str:
 
 
 def accepted(finding: Finding) -> str:
-    """A finding that the site accepts, until when and why."""
+    """Describe a finding that the site accepts, with expiry date and reason."""
     return say("finding_accepted", finding=finding_sentence(finding).rstrip("."), waived=printable(finding.waived, 300))
 
 
 def runs_beyond(finding: Finding) -> str:
-    """How many of the runs show the finding beyond its tolerance, each by itself."""
+    """Count the runs that individually show the finding beyond its tolerance."""
     beyond = sum(runs_past(finding, job) for job in finding.by_job)
     jobs, runs = names.counted(len(finding.by_job), "job"), names.counted(len(finding.runs), "run")
     if beyond == len(finding.runs):
@@ -213,7 +216,7 @@ def runs_beyond(finding: Finding) -> str:
 
 
 def remedy(finding: Finding) -> str:
-    """What to do about a finding."""
+    """Return the next step for a finding."""
     if finding.state is Certainty.MISMATCH:
         return say("remedy_of_few")
     remedies, term = texts()["remedies"], terms().get(finding.component.term)
@@ -222,7 +225,7 @@ def remedy(finding: Finding) -> str:
 
 
 def evidence(seen: Evidence) -> str:
-    """What an instrument says about a finding."""
+    """Describe the reading of an instrument about a finding."""
     kinds = texts()["evidence"]
     words = kinds[seen.kind][{False: 0, True: 1, None: 2}[seen.seen]]
     difference = f"{(seen.value / seen.peers - 1) * 100:+z.1f} %" if seen.peers else "unknown"

@@ -1,5 +1,4 @@
-"""Sentences about groups of nodes that differ from each other: the component, the difference, the settings that only
-one group has, and the next step."""
+"""Sentences about groups of nodes that differ: component, difference, settings of one group only, and next step."""
 
 from __future__ import annotations
 
@@ -98,8 +97,10 @@ def _apart(group: Group) -> dict[str, str]:
 
 
 def next_step(letter: str, groups: Sequence[Group]) -> str:
-    """The experiment that explains the difference of a node's group; empty for the first group, the reference of the
-    others."""
+    """Return the experiment that explains the difference of a node's group.
+
+    Empty for the first group, which is the reference of the others.
+    """
     by_name = {of.name: of for of in groups}
     own = by_name.get(letter)
     return to_do(own, by_name[own.than]) if own is not None and own.component is not None else ""
@@ -121,8 +122,10 @@ def _both_values(key: str, of_nodes: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def which_is_right(verdict: Verdict) -> list[str]:
-    """The group of a split fleet that meets the contract's limits, matches the baseline or reaches more of the
-    theoretical peak; if limits and baseline do not decide, a sentence that says so."""
+    """Name the group of a split fleet that meets the contract's limits, matches the baseline, or has more of the peak.
+
+    If limits and baseline do not decide, a sentence states that.
+    """
     fleet = verdict.fleet
     if fleet.outcome is not FleetOutcome.SPLIT:
         return []
@@ -151,8 +154,11 @@ def medians_of(node: NodeVerdict) -> Iterator[tuple[Figure, float]]:
 
 
 def also_apart(verdict: Verdict) -> Iterator[str]:
-    """The further measurements in which a group differs from its reference group. The difference of the medians exceeds
-    the smallest tolerance of the measurement, and the ranges of the two groups do not overlap."""
+    """Describe further measurements in which a group differs from its reference group.
+
+    The medians differ by more than the smallest tolerance of the measurement, and the ranges of the groups do not
+    overlap.
+    """
     tolerances: dict[str, float] = {}
     for limit in verdict.fleet.limits:
         tolerances[limit.measurement] = min(limit.tolerance, tolerances.get(limit.measurement, math.inf))
@@ -176,7 +182,7 @@ def also_apart(verdict: Verdict) -> Iterator[str]:
 
 
 def _values(nodes: Sequence[NodeVerdict]) -> Mapping[Figure, list[float]]:
-    """The values of each figure that all nodes have, of two nodes or more."""
+    """Return the values of each metric that all nodes have, for two nodes or more."""
     values: dict[Figure, list[float]] = {}
     for node in nodes:
         for figure, value in medians_of(node):
@@ -193,7 +199,7 @@ def _by(ratio: float, measurement: str) -> str:
 
 
 def _those_with(key: str, of_groups: Mapping[str, list[NodeVerdict]], of_kind: Callable[[Finding], bool]) -> list[str]:
-    """How many nodes of each group have a finding of a kind, where that tells the groups apart."""
+    """Count the nodes of each group that have a finding of a kind, if the counts separate the groups."""
     counts = {name: sum(any(map(of_kind, node.counted)) for node in nodes) for name, nodes in of_groups.items()}
     if not any(counts.values()) or all(counts.values()):
         return []
@@ -217,7 +223,7 @@ def _achieved(groups: Sequence[Group], of_groups: Mapping[str, list[NodeVerdict]
 
 
 def _most_achieved(node: NodeVerdict, measurement: str) -> float:
-    """The largest share of the theoretical peak that a node reaches in a measurement; 0 where none is known."""
+    """Return the largest share of the theoretical peak of a node in a measurement; 0 if none is known."""
     return max((cell.achieved for cell in node.cells if cell.measurement == measurement and cell.peak), default=0.0)
 
 

@@ -22,19 +22,22 @@ _MOST_NAMED = 48
 
 
 def origin(verdict: Verdict) -> str:
-    """SIMULATED or IMPORTED; empty for what was measured here."""
+    """Return SIMULATED or IMPORTED; empty for measured data."""
     return say("origin", "simulated") if verdict.simulated else say("origin", "imported") if verdict.imported else ""
 
 
 def first_line(verdict: Verdict) -> str:
-    """The class and outcome of a campaign with its headline: what a terminal, JUnit and mail begin with."""
+    """Return the class and outcome of a campaign with its headline: the first line in a terminal, JUnit and mail."""
     begin = f"{origin(verdict)}: {campaign_outcome(verdict)}".removeprefix(": ")
     return f"{begin}: {' '.join(headline(verdict))}"
 
 
 def headline(verdict: Verdict) -> list[str]:
-    """The sentences under the outcome, on page 1 as in a terminal: disturbance that decides, how many nodes match and
-    which do not, the worst of them, the metrics that decide, and those that are missing."""
+    """Return the sentences below the outcome, on page 1 and in a terminal.
+
+    They cover decisive disturbance, the count of matching nodes and the names of the others, the worst node, and
+    deciding and missing metrics.
+    """
     not_uniform = [*not_same(verdict), *map(_messages, verdict.fabric)]
     count = f"{'; '.join(filter(None, [headline_of(verdict.fleet), *not_uniform]))}."
     disturbance_first = [*disturbed_first(verdict), *memory_warnings(verdict.fleet)]
@@ -48,14 +51,14 @@ def campaign_outcome(verdict: Verdict) -> str:
 
 
 def _messages(fabric: FabricVerdict) -> str:
-    """The messages of a partition in the first line, where they are not uniform: `SUSPECTS: messages of compute`."""
+    """Describe the messages of a partition that are not uniform, for the first line: `SUSPECTS: messages of compute`."""
     if fabric.outcome is FleetOutcome.UNIFORM:
         return ""
     return say("first_line_fabric", outcome=fabric.outcome.with_class, partition=printable(fabric.partition, 60))
 
 
 def worst_node(verdict: Verdict) -> list[str]:
-    """The finding that hurts most and its node, if several nodes have findings that can be attributed to them."""
+    """Return the worst finding and its node, if several nodes have findings that can be attributed to them."""
     with_findings = {
         name: node
         for name, node in verdict.nodes.items()
@@ -70,7 +73,7 @@ def worst_node(verdict: Verdict) -> list[str]:
 
 
 def headline_of(fleet: FleetVerdict) -> str:
-    """How many nodes are the same within which agreements."""
+    """Count the nodes that are SAME, with their agreements."""
     agreements = names.listed(short_agreement(agreement) for agreement in fleet.agreements if agreement.criterion)
     groups = names.counted(len(fleet.groups), "group")
     unapplied = [printable(note.name) for note in fleet.notes if note.kind == "limit-not-applied"]
@@ -89,7 +92,7 @@ def headline_of(fleet: FleetVerdict) -> str:
 
 
 def not_same(verdict: Verdict) -> list[str]:
-    """The nodes that are not the same, by class and outcome, FAIL first: `DEVIATES: cn017`."""
+    """List the nodes that are not SAME, by class and outcome, FAIL first: `DEVIATES: cn017`."""
     alone = {str(node.outcome) for node in verdict.nodes.values()} == {str(verdict.fleet.outcome)}
     split = verdict.fleet.outcome is FleetOutcome.SPLIT
     contested = {name for shared in verdict.fleet.shared if shared.may_be_right for name in shared.nodes}
@@ -105,7 +108,7 @@ def not_same(verdict: Verdict) -> list[str]:
 
 
 def based_on(verdict: Verdict) -> list[str]:
-    """What SAME rests on, and what was not measured for it."""
+    """Name the metrics that SAME is based on, and those that were not measured."""
     fleet = verdict.fleet
     if not fleet.measured or not fleet.tests:  # nothing was compared
         return []
@@ -130,7 +133,7 @@ def based_on(verdict: Verdict) -> list[str]:
 
 
 def fabric(fabric: FabricVerdict) -> str:
-    """The messages between the nodes of a partition in a line."""
+    """Describe the messages between the nodes of a partition in one line."""
     slow = [finding for finding in fabric.findings if finding.counts]
     count = names.counted(len(slow), "slow node or link", "slow nodes or links")
     result = say("fabric_found", count=count) if slow else say("fabric_clear")
@@ -150,11 +153,11 @@ def fabric(fabric: FabricVerdict) -> str:
 
 
 def fabric_findings(fabric: FabricVerdict) -> list[str]:
-    """The slow nodes and links, a sentence each."""
+    """Describe the slow nodes and links, one sentence each."""
     return [finding_sentence(slow) for slow in fabric.findings if slow.counts]
 
 
 def counts_of(nodes: Iterable[NodeVerdict]) -> dict[Outcome, int]:
-    """How many nodes have each outcome, by class."""
+    """Count the nodes of each outcome, by class."""
     counts = Counter(node.outcome for node in nodes)
     return {outcome: counts[outcome] for outcome in sorted(counts, key=class_rank)}

@@ -1,4 +1,4 @@
-"""Why a node has its outcome, in a sentence; nodes of which the same is said share a line."""
+"""Sentences that explain the outcome of a node; nodes with the same explanation share a line."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from nodeprint.report.text.wording import named, named_metric, sentence, without
 from nodeprint.settings.config_file import MOST_JOBS
 from nodeprint.settings.texts import say, texts
 
-#: More nodes than these that are alike share a line.
+#: Above this number, alike nodes share a line.
 MOST_SINGLE = 3
-#: Longer values of a field are not shown in a sentence.
+#: Longer values of a field are omitted from a sentence.
 _LONGEST_VALUE = 60
 
 
 class NodeLine(msgspec.Struct, frozen=True):
-    """Why one node, or several that are alike, have their outcome, and what to do about it."""
+    """The reason for the outcome of one node, or of several alike nodes, and the next step."""
 
     nodes: tuple[str, ...]
     outcome: Outcome
@@ -38,18 +38,20 @@ class NodeLine(msgspec.Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Both together."""
+        """Return reason and next step together."""
         return _joined(self.text, self.action)
 
     @property
     def names(self) -> str:
-        """The nodes as a list."""
+        """Return the nodes as a list."""
         return names.nodes(self.nodes)
 
 
 def node_lines(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] = ()) -> list[NodeLine]:
-    """A line a node, the worst first; more than MOST_SINGLE nodes of which the same is said share one, and so do
-    those of a group of a split fleet. `groups` are the fleet's."""
+    """Return a line per node, the worst first; `groups` are the fleet's groups.
+
+    More than MOST_SINGLE nodes with the same explanation share a line. So do the nodes in one group of a split fleet.
+    """
     alike: dict[tuple[Any, ...], list[str]] = {}
     for name, node in nodes.items():
         alike.setdefault(_kind(node), []).append(name)
@@ -64,8 +66,11 @@ def node_lines(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] = ()) -
 
 
 def _kind(node: NodeVerdict) -> tuple[Any, ...]:
-    """Equal for nodes of which the same can be said: the kinds of their reasons, what another program says of the first
-    (Slurm's reason, the file that cannot be read), and what was found."""
+    """Return a key that is equal for nodes with the same explanation.
+
+    It has the kinds of reasons, the first reason's message from another program (Slurm, or an unreadable file), and
+    findings.
+    """
     findings = tuple(
         (finding.id, finding.measurement, finding.component.term, without_cpus(finding.component.where))
         for finding in node.counted
@@ -83,7 +88,7 @@ def _kind(node: NodeVerdict) -> tuple[Any, ...]:
 
 
 def node_sentence(node: NodeVerdict, groups: Sequence[Group] = ()) -> str:
-    """Why a node has its outcome, in a split fleet by its `groups`, and what to do about it."""
+    """Explain a node's outcome, in a split fleet by its `groups`, with the next step."""
     return _joined(*reason_and_action({"": node}, groups))
 
 
@@ -93,7 +98,8 @@ def _joined(reason: str, action: str) -> str:
 
 
 def reason_and_action(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] = ()) -> tuple[str, str]:
-    """Why a node, or several that are alike, have their outcome, with the worst values of these, and what to do."""
+    """Return the reason for the outcome of one node, or of several alike ones with their worst values, and the next
+    step."""
     alike = list(nodes.values())
     first = alike[0]
     if not first.reasons:
@@ -131,7 +137,7 @@ def reason_and_action(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] 
 
 
 def _both_values(values: Mapping[str, tuple[str, str]]) -> str:
-    """Fields in which a node differs, each with its value and that of most nodes; of long ones the name alone."""
+    """List the fields in which a node differs, with its value and the usual one; long values are omitted."""
     words = [
         say("field_differs", field=fingerprint.label(key), value=printable(own, 60), usual=printable(usual, 60))
         if key != "kernel_hash" and max(len(own), len(usual)) <= _LONGEST_VALUE
@@ -142,14 +148,14 @@ def _both_values(values: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _detail(reason: Reason, detail: str) -> str:
-    """Return the words of another program as the sentence of the reason takes them: as a sentence, or in brackets."""
+    """Return another program's message as a sentence or in parentheses, as the reason requires."""
     if reason.outcome is Outcome.NOT_MEASURED or reason.why is ReasonDetail.UNUSABLE:
         return sentence(detail or say("unknown_reason"))
     return f" ({detail})" if detail else ""
 
 
 def _agreements(alike: Sequence[NodeVerdict]) -> str:
-    """The agreements that a reason speaks of: all that decide where the node is the same, else those that are open."""
+    """Describe the deciding agreements of a SAME node, or the unverified agreements of any other."""
     worst = _worst_agreements(alike)
     if alike[0].outcome is Outcome.SAME:
         closest = names.listed(short_agreement(agreement) for agreement in worst.values() if agreement.criterion)
@@ -159,7 +165,7 @@ def _agreements(alike: Sequence[NodeVerdict]) -> str:
 
 
 def _open(alike: Sequence[NodeVerdict]) -> str:
-    """The agreements that are open, in a list."""
+    """List the unverified agreements."""
     agreements = _worst_agreements(alike).values()
     return names.listed(
         short_agreement(agreement) for agreement in agreements if agreement.criterion and agreement.share > 1
@@ -175,7 +181,7 @@ def _worst_agreements(alike: Sequence[NodeVerdict]) -> dict[str, Agreement]:
 
 
 def _worst_disturbances(nodes: Mapping[str, NodeVerdict]) -> list[str]:
-    """What made nodes invalid, each kind once; of several nodes with its largest share or value and whose that is."""
+    """Describe the disturbances that made nodes invalid, once per kind, with the largest value and its node."""
     of_kind: dict[tuple[str, str], dict[str, Disturbance]] = {}
     for name, node in nodes.items():
         for seen in (seen for seen in node.disturbances if seen.invalid):
@@ -191,20 +197,20 @@ def _worst_disturbances(nodes: Mapping[str, NodeVerdict]) -> list[str]:
 
 
 def jobs_changed(node: NodeVerdict, now: Sequence[str]) -> str:
-    """That the records of a node are of other jobs, those of `now`, than were judged."""
+    """Report that a node's records belong to other jobs, those of `now`, than the judged ones."""
     verb = "were" if len(node.jobs) > 1 else "was"
     return say("jobs_changed", now=names.listed(now) or "no job", judged=f"{names.listed(node.jobs) or 'none'} {verb}")
 
 
 def further(node: NodeVerdict) -> list[str]:
-    """What is to be known of a node beside its outcome: jobs that do not count, and other disturbances."""
+    """Return further facts about a node: excluded jobs, and other disturbances."""
     disturbed = node.outcome is Outcome.INVALID
     seen = [sentence(disturbance(seen)) for seen in node.disturbances if not (seen.invalid and disturbed)]
     return [*map(_epoch, node.former), *seen]
 
 
 def _epoch(epoch: Epoch) -> str:
-    """That jobs of a former epoch do not count, and why."""
+    """Explain why jobs of a former epoch do not count."""
     of_jobs = {"jobs": names.listed(epoch.jobs), "verb": "do" if len(epoch.jobs) > 1 else "does"}
     if epoch.repair:
         return say("epoch", "repair", day=epoch.repair, what=printable(epoch.what, 200), **of_jobs)
@@ -212,7 +218,7 @@ def _epoch(epoch: Epoch) -> str:
 
 
 def one_node(name: str, node: NodeVerdict, groups: Sequence[Group] = ()) -> list[str]:
-    """A node for a terminal; `groups` are the fleet's."""
+    """Describe a node for a terminal; `groups` are the fleet's groups."""
     lines = [f"{printable(name)}: {node.outcome.with_class}. {node_sentence(node, groups)}"]
     lines += [finding_sentence(finding) for finding in node.counted[1:]]
     return [*lines, *map(_epoch, node.former)]

@@ -1,4 +1,4 @@
-"""What is said of a whole fleet beside its outcome: groups, shared differences, spreads, limits, and memory."""
+"""Notes on a whole fleet: groups, shared differences, spreads, limits, and memory."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ from nodeprint.report.text.disturbances import MOST_SHOWN, busy_nodes, untaken
 from nodeprint.report.text.wording import change, changed, measured, named, sentence, without_cpus
 from nodeprint.settings.texts import say, texts
 
-#: Detection limits beyond so many tolerances are no basis for a conclusion.
+#: Detection limits above this multiple of the tolerance do not support a conclusion.
 _FAR = 2.5
 
 
 def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
-    """What is to be said of the whole fleet: groups where these are not `in_table`, shared differences, spreads that
-    are too wide, limits that are too far, and notes."""
+    """Return the notes on the fleet: groups unless `in_table`, shared differences, excessive spreads and limits, notes."""
     fleet = verdict.fleet
     of_groups = (
         [group_sentences.group(component) for component in fleet.groups]
@@ -42,7 +41,7 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
     )
     wide = [spread(component) for component in fleet.spreads if component.wide]
     deciding = [limit_of for limit_of in fleet.limits if limit_of.metric in verdict.criteria]
-    busy = bool(busy_nodes(verdict))  # then no number of runs is the remedy
+    busy = bool(busy_nodes(verdict))  # then more runs do not help
     far = _far_limits([of for of in deciding if of.effect > _FAR * of.tolerance], remedied=not busy)
     return [
         *of_groups,
@@ -60,7 +59,7 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
 
 
 def single_runs(runs: SingleRuns) -> str:
-    """How far nodes with one run are from each other, and who is apart."""
+    """Describe the variation between nodes with one run each, and name the outliers."""
     apart = [
         say(
             "single_runs",
@@ -101,13 +100,15 @@ def single_runs(runs: SingleRuns) -> str:
 
 
 def memory_warnings(fleet: FleetVerdict, node: str = "") -> list[str]:
-    """A sentence for nodes whose memory could be more than it is, or that reach little of what it is, of one `node` if
-    it is named: said with the outcome, as it is true of nodes that are all the same."""
+    """Warn of memory that is below its possible configuration or achieves little of its peak, for all nodes or one.
+
+    The warning is part of the outcome, as it also applies if all nodes are SAME.
+    """
     return [memory_warning(achieved, fleet.measured) for achieved in fleet.memory if node in ("", *achieved.nodes)]
 
 
 def memory_warning(achieved: MemoryAchieved, measured: int) -> str:
-    """The sentence of nodes whose memory could be more than it is, or gives little, of so many that were measured."""
+    """Return the warning for nodes; `measured` is the number of measured nodes."""
     of_them, count = achieved.memory, len(achieved.nodes)
     reasons = []
     if of_them.rated_mts > of_them.mts:
@@ -117,7 +118,7 @@ def memory_warning(achieved: MemoryAchieved, measured: int) -> str:
         reasons.append(say("memory", "empty", channels=of_them.channels, all=of_them.all_channels))
     if not reasons:
         reasons.append(say("memory", "unknown" if of_them.by_processor else "little"))
-    # a word before the names, as a sentence begins with a capital letter and a name may not
+    # a word before the names: a sentence starts with a capital letter, which would change a name
     nodes = (
         f"node {names.nodes(achieved.nodes)} reaches" if count == 1 else f"nodes {names.nodes(achieved.nodes)} reach"
     )
@@ -131,7 +132,7 @@ def memory_warning(achieved: MemoryAchieved, measured: int) -> str:
 
 
 def memory(achieved: MemoryAchieved) -> str:
-    """What the shares of `memory_warnings` are of."""
+    """Explain the reference of the percentages in `memory_warnings`."""
     return sentence(
         say(
             "memory",
@@ -145,7 +146,7 @@ def memory(achieved: MemoryAchieved) -> str:
 
 
 def peak(node: NodeVerdict) -> list[str]:
-    """What the shares of the theoretical peak on a node's page are of, and where that comes from."""
+    """Explain the theoretical peaks behind the percentages in a node report, with their source."""
     memory, cycle = machine_peak.memory(node.fingerprint), machine_peak.flops_per_cycle(node.fingerprint)
     shown = {row.measurement.partition("-")[0] for row in node.cells if row.peak}
     words = []
@@ -166,8 +167,10 @@ def peak(node: NodeVerdict) -> list[str]:
 
 
 def over_time(verdict: Verdict) -> list[str]:
-    """What goes with the order of measuring: the largest in tolerances as a sentence, and the others named. It is said
-    before all advice."""
+    """Describe trends over the order of measuring, before all advice.
+
+    The largest trend, in tolerances, gets a sentence; the others are named.
+    """
     largest, *others = verdict.fleet.over_time or (None,)
     if largest is None:
         return []
@@ -189,14 +192,14 @@ def over_time(verdict: Verdict) -> list[str]:
 
 
 def _over(effect: TimeEffect) -> str:
-    """The component type and the measurement that a change over time is of."""
+    """Name the component type and the measurement of a trend."""
     home = names.home(effect.home)
     details = filter(None, (named("component_types", effect.component_type), home))
     return f"{measured(effect.measurement)} ({', '.join(details)})"
 
 
 def _since_baseline(note: Note, shared: Shared) -> str:
-    """What all nodes changed by together since a baseline, and in how many other measurements they did."""
+    """Describe a change of all nodes since a baseline, with the number of other measurements that also changed."""
     others = int(note.value)
     return say(
         "notes",
@@ -212,7 +215,7 @@ def _since_baseline(note: Note, shared: Shared) -> str:
 
 
 def shared(shared: Shared, nodes: Mapping[str, NodeVerdict]) -> str:
-    """A difference that several nodes have, from the smallest to the largest effect on them."""
+    """Describe a difference that several nodes share, with the smallest and the largest effect."""
     effects = sorted(abs(finding.effect) for name in shared.nodes for finding in _sharing(nodes[name], shared))
     ends = list(dict.fromkeys(names.percent(end) for end in (*effects[:1], abs(shared.effect))))
     interval = names.interval(shared.interval.low, shared.interval.high, shared.effect)
@@ -229,7 +232,7 @@ def shared(shared: Shared, nodes: Mapping[str, NodeVerdict]) -> str:
 
 
 def _sharing(node: NodeVerdict, shared: Shared) -> Iterator[Finding]:
-    """The findings of a node that are the shared difference, whatever numbers its CPUs have."""
+    """Return the node's findings that belong to the shared difference, whatever the numbers of its CPUs."""
     place = without_cpus(shared.component.where)
     for finding in node.findings:
         alike = finding.measurement == shared.measurement and finding.component.term == shared.component.term
@@ -239,7 +242,7 @@ def _sharing(node: NodeVerdict, shared: Shared) -> Iterator[Finding]:
 
 
 def spread(spread: Spread) -> str:
-    """How far the nodes of a fleet that is not uniform differ, and the tolerance at which most would be the same."""
+    """Describe the spread of a fleet that is not uniform, and the tolerance at which most nodes would be SAME."""
     words = say(
         "spread",
         component_type=sentence(f"{named('terms', spread.component_type)} ({measured(spread.measurement)})"),
@@ -254,7 +257,7 @@ def spread(spread: Spread) -> str:
 
 
 def _far_limits(limits: Sequence[Limit], *, remedied: bool) -> list[str]:
-    """Limits that are too far, those of a measurement that have one remedy in a sentence."""
+    """Describe excessive detection limits; those of a measurement with one remedy share a sentence."""
     alike: dict[tuple[str, str], list[Limit]] = {}
     for far in limits:
         alike.setdefault((far.measurement, far.remedy), []).append(far)
@@ -264,7 +267,7 @@ def _far_limits(limits: Sequence[Limit], *, remedied: bool) -> list[str]:
 
 
 def _limits(limits: Sequence[Limit], remedied: bool) -> str:
-    """Limits of one measurement that are too far, and what makes all of them less."""
+    """Describe the excessive detection limits of one measurement, and their remedy."""
     most = max(limits, key=lambda far: far.needed)
     effects, tolerances = [min(far.effect, MOST_SHOWN) for far in limits], [far.tolerance for far in limits]
     return say(
@@ -278,13 +281,13 @@ def _limits(limits: Sequence[Limit], remedied: bool) -> str:
 
 
 def _remedy(limit: Limit) -> str:
-    """What makes a limit less, as the end of a sentence."""
+    """Return the remedy for a detection limit as the end of a sentence."""
     words = remedy_words(limit.remedy, limit.measurement) if limit.remedy else ""
     return f"; {words}".format(needed=limit.needed, runs="fewer") if words else ""
 
 
 def limit(limit: Limit, *, remedied: bool = True) -> str:
-    """From which difference on a part is found, and what makes that less."""
+    """State the detection limit of a component, and its remedy."""
     far = limit.effect > _FAR * limit.tolerance
     component_type = sentence(f"{named('terms', limit.component_type)} ({measured(limit.measurement)})")
     return say(
@@ -298,7 +301,7 @@ def limit(limit: Limit, *, remedied: bool = True) -> str:
 
 
 def note(note: Note) -> str:
-    """A note of the campaign."""
+    """Return a note of the campaign."""
     if note.shared is not None:
         return _since_baseline(note, note.shared)
     if note.kind in texts()["notes"]:

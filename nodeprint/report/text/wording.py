@@ -1,4 +1,4 @@
-"""Words that sentences share: names of metrics, parts and changes, with verb and adjective."""
+"""Shared words of sentences: names of metrics, components and changes, with verb and adjective."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from nodeprint.settings.texts import texts
 
 
 def named(table: str, key: str) -> str:
-    """A name of the table `terms`, `metrics`, `causes` or `kinds`, or of a kernel's term; the key in words where it
-    has no other."""
+    """Return a name from the table `terms`, `metrics`, `causes` or `kinds`, or of a kernel's term.
+
+    Without an entry the key itself is put into words.
+    """
     term = terms().get(key)
     words = texts()[table].get(key)
     if term is not None and table in ("metrics", "terms"):
@@ -27,30 +29,33 @@ def named(table: str, key: str) -> str:
 
 
 def named_metric(key: str) -> str:
-    """A metric in words; a measurement as it is."""
+    """Return the words for a metric; a measurement stays unchanged."""
     return key if key in models() else named("metrics", key)
 
 
 def sentence(text: str) -> str:
-    """`text` with a capital; the name of a measurement stays as it is, and so does one with a digit, as a metric."""
+    """Capitalize `text`; names of measurements, and metrics with a digit, stay unchanged."""
     first = text.split(" ", 1)[0].strip("(),:")
     return text if first in models() or re.search(r"[0-9_]", first) else text[:1].upper() + text[1:]
 
 
 def begin(text: str, measurement: str) -> str:
-    """`text` with a capital, unless it begins with the name of a metric."""
+    """Capitalize `text` unless it begins with the name of a metric."""
     return text if is_metric(measurement) and text.startswith(measurement) else sentence(text)
 
 
 def measured(measurement: str) -> str:
-    """What a measurement is of, in a reader's words: `memory bandwidth`."""
+    """Name the quantity of a measurement in the reader's terms: `memory bandwidth`."""
     of = known(measurement)
     return measurement if of is None else of.what
 
 
 def noun_phrase(of: Finding | Agreement) -> str:
-    """A part with what was measured of it: `core 37 (CPU 37)` where that is the latency of its pairs, `memory bandwidth
-    of NUMA node 1` else; a metric of a table, of a part."""
+    """Name a component with its metric.
+
+    `core 37 (CPU 37)` implies the latency of its pairs; otherwise, `memory bandwidth of NUMA node 1`. For a metric of a
+    table, the metric and component.
+    """
     if isinstance(of, Finding) and of.of_limit and not is_metric(of.measurement):
         return f"{measured(of.measurement)} ({names.row(str(of.component.where['figure']))})"
     if isinstance(of, Finding) and is_metric(of.measurement):
@@ -68,12 +73,12 @@ def noun_phrase(of: Finding | Agreement) -> str:
 
 
 def without_cpus(where: Mapping[str, int | str]) -> tuple[tuple[str, int | str], ...]:
-    """A component that is the same on every node: without the numbers that the operating system gives CPUs."""
+    """Return a component that is the same on every node, without the operating system's CPU numbers."""
     return tuple((key, value) for key, value in where.items() if not key.startswith("cpu") or key == "cpu_node")
 
 
 def is_channel(finding: Finding) -> bool:
-    """Whether it looks like a memory channel of a node, from its own CPUs."""
+    """Tell whether the finding looks like a memory channel of a node, seen from its own CPUs."""
     where = finding.component.where
     own = where.get("cpu_node", where.get("memory_node")) == where.get("memory_node", -1)
     slow = finding.effect < 0 and finding.unit == "B/s" and finding.state is not Certainty.INTERMITTENT
@@ -81,17 +86,17 @@ def is_channel(finding: Finding) -> bool:
 
 
 def memory_node(finding: Finding) -> str:
-    """The NUMA node whose memory a finding is of."""
+    """Return the NUMA node whose memory the finding is about."""
     return f"NUMA node {finding.component.where['memory_node']}"
 
 
 def change(effect: float, measurement: str) -> str:
-    """What a value is that differs so: latencies are slower or faster, everything else is higher or lower."""
+    """Return the adjective of a difference: slower or faster for latencies, higher or lower otherwise."""
     return changed(effect, measurement)["change"]
 
 
 def changed(effect: float = 1.0, measurement: str = "", *, several: bool = False, past: bool = False) -> dict[str, str]:
-    """Verb and adjective of a change, `is` and `slower`; a latency's where no measurement is named."""
+    """Return verb and adjective of a change, `is` and `slower`; for a latency if no measurement is named."""
     model = models().get(measurement)
     is_time = (model is None or (model.better == "lower" and model.scale != "share")) and not is_metric(measurement)
     words = texts()["change"]["time" if is_time else "other"]
@@ -100,7 +105,7 @@ def changed(effect: float = 1.0, measurement: str = "", *, several: bool = False
 
 
 def in_unit(value: float, unit: str, behind: str = "") -> str:
-    """How much more or less that is in the measurement's unit, as the end of a sentence; empty where it is unknown."""
+    """Return the difference in the measurement's unit as the end of a sentence; empty if it is unknown."""
     if not math.isfinite(value):
         return ""
     more = f"{names.quantity(abs(value), unit)} {'more' if value > 0 else 'less'}"
