@@ -327,7 +327,7 @@ def _finite(values: npt.NDArray[Any]) -> Floats:
 
 
 def of_counters(sensors: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return sentences about the counters in a node's survey (`nodeprint.data.job.sensors`); none if none were tried."""
+    """Return sentences about the counters in a node's survey (`nodeprint.data.job.sensors`); none if untried."""
     if "counters" not in sensors:
         return ()
     counted = msgspec.convert(sensors["counters"], Counters)

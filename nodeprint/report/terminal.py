@@ -117,7 +117,7 @@ def _rows(rows: Sequence[Sequence[str]], align: str, wide: int, room: int) -> li
 
 
 def _widths(rows: Sequence[Sequence[str]], wide: int, room: int) -> list[int] | None:
-    """Return the column widths, with the rest of the room for the `wide` column; None if they do not fit side by side."""
+    """Return the column widths; the `wide` column takes the remaining room. None if they do not fit side by side."""
     widths = [max(1, *map(len, column)) for column in zip(*rows, strict=True)]
     beyond = sum(widths) + _GAP * (len(widths) - 1) - room
     if beyond <= 0:

@@ -1,1 +1,1 @@
-"""What is on the pages of a report: blocks made from a typed verdict and a packed fleet, painted by PDF and HTML."""
+"""The content of report pages: blocks built from a typed verdict and a packed fleet, rendered as PDF and HTML."""

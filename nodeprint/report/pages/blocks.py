@@ -1,7 +1,7 @@
-"""What is on a page, ready to be painted: every word written, every figure drawn, in the order in which it is read.
+"""The content of a page, ready to be rendered: all words and figures, in reading order.
 
 A document is pages, a page is a heading and sections, a section is blocks. The templates of reports/ know each kind of
-block, and nothing of what it says.
+block, but not its content.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class Picture(msgspec.Struct, frozen=True):
-    """A figure: SVG, its width in mm, what it shows in words, and a caption. `name` is the stem of its files."""
+    """A figure: SVG, its width in mm, an alternative text and a caption. `name` is the stem of its files."""
 
     name: str
     svg: str
@@ -42,7 +42,7 @@ class Picture(msgspec.Struct, frozen=True):
 
 
 class Reference(msgspec.Struct, frozen=True):
-    """A reference: to an anchor of the document, in print by the number of its page, or to a file beside it."""
+    """A reference to a file next to the document, or to an anchor in it; in print the page number appears."""
 
     text: str
     anchor: str = ""
@@ -53,7 +53,7 @@ Cell = str | Mark | Picture | Reference
 
 
 class Text(msgspec.Struct, frozen=True, tag=True):
-    """A paragraph; `quiet` in small print, `dispensable`: not on paper where that saves a page."""
+    """A paragraph: `quiet` in small print, `dispensable` if the paper version may drop it to save a page."""
 
     text: str
     quiet: bool = False
@@ -61,21 +61,21 @@ class Text(msgspec.Struct, frozen=True, tag=True):
 
 
 class Bullets(msgspec.Struct, frozen=True, tag=True):
-    """Sentences in a list; `dispensable` as of a paragraph."""
+    """Sentences in a list; `dispensable` as for a paragraph."""
 
     items: tuple[str, ...]
     dispensable: bool = False
 
 
 class FactList(msgspec.Struct, frozen=True, tag=True):
-    """Keys and values, in so many columns."""
+    """Keys and values, in a number of columns."""
 
     rows: FactRows
     columns: int = 1
 
 
 class Table(msgspec.Struct, frozen=True, tag=True):
-    """A table. `align` has a letter a column, l or r; the column `wide` takes the room that is left (-1: none)."""
+    """A table. `align` has one letter per column, l or r; the column `wide` takes the remaining room (-1: none)."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -84,7 +84,7 @@ class Table(msgspec.Struct, frozen=True, tag=True):
 
 
 class MatrixBlock(msgspec.Struct, frozen=True, tag=True):
-    """The numbers of a matrix (n x n, NaN if there is none) with a name for each row, for a medium without figures."""
+    """The numbers of a matrix (n x n, NaN if missing) with a name per row, for a medium without figures."""
 
     title: str
     names: tuple[str, ...]
@@ -92,15 +92,14 @@ class MatrixBlock(msgspec.Struct, frozen=True, tag=True):
 
 
 class Command(msgspec.Struct, frozen=True, tag=True):
-    """A command to type or the lines of a log, as they stand, and their purpose."""
+    """A command to type or unchanged log lines, with their purpose."""
 
     command: str
     purpose: str = ""
 
 
 class FindingBlock(msgspec.Struct, frozen=True, tag=True):
-    """A finding: what deviates, in a sentence, its numbers in a table, its figure over its own pairs or cells, and what
-    stands below."""
+    """A finding: its summary, a table of numbers, a figure of its own pairs or cells, and details."""
 
     title: str
     sentence: str
@@ -115,14 +114,14 @@ class FindingBlock(msgspec.Struct, frozen=True, tag=True):
 
 
 class Figures(msgspec.Struct, frozen=True, tag=True):
-    """Figures side by side where there is room; `dispensable` as of a paragraph."""
+    """Figures, side by side if they fit; `dispensable` as for a paragraph."""
 
     pictures: tuple[Picture, ...]
     dispensable: bool = False
 
 
 class Advice(msgspec.Struct, frozen=True, tag=True):
-    """A warning: what was seen, what to do, and which nodes it concerns."""
+    """A warning: the observation, the next step, and the nodes concerned."""
 
     text: str
     advice: str = ""
@@ -130,7 +129,7 @@ class Advice(msgspec.Struct, frozen=True, tag=True):
 
 
 class Form(msgspec.Struct, frozen=True, tag=True):
-    """What people fill in: names with their values or a line to write on, choices to tick with a date, signatures."""
+    """A form: names with values or a line to write on, choices to tick with a date, signatures."""
 
     blanks: FactRows = ()
     choices: tuple[str, ...] = ()
@@ -141,8 +140,11 @@ Block = Text | Bullets | FactList | Table | MatrixBlock | Command | FindingBlock
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A heading and what is below it. `apart`: begins a page. `appendix`: in the HTML alone, as paper has what a person
-    reads. `early`: before the findings where that saves a page."""
+    """A heading and its content.
+
+    `apart` starts a new page. `appendix` appears only in HTML. `early` moves the section before the findings if that
+    saves a page.
+    """
 
     title: str
     blocks: tuple[Block, ...]
@@ -153,8 +155,10 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """The pages of a subject (a node, or the cluster). `lead` are the sentences under the title, `counts` how many
-    nodes have each outcome."""
+    """The pages of one subject (a node, or the cluster).
+
+    `lead` are the sentences below the title, `counts` the number of nodes per outcome.
+    """
 
     subject: str
     anchor: str
@@ -166,7 +170,7 @@ class Page(msgspec.Struct, frozen=True):
 
     @property
     def pictures(self) -> Iterator[Picture]:
-        """Every figure, in order of the page."""
+        """Yield every figure, in page order."""
         for block in (block for section in self.sections for block in section.blocks):
             if isinstance(block, Figures):
                 yield from block.pictures
@@ -177,7 +181,7 @@ class Page(msgspec.Struct, frozen=True):
 
 
 class SiteTexts(msgspec.Struct, frozen=True):
-    """What a site adds to its reports: a logo (PNG or SVG), whom to ask, and for the protocol what was agreed on."""
+    """A site's additions to reports: a logo (PNG or SVG), a contact, and agreements for the acceptance report."""
 
     logo: bytes | None = None
     contact: str = ""
@@ -189,7 +193,7 @@ class SiteTexts(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """A report: its pages, and `origin` for what was not measured here (SIMULATED, IMPORTED)."""
+    """A report: its pages, and `origin` for data from elsewhere (SIMULATED, IMPORTED)."""
 
     title: str
     campaign: str
@@ -199,7 +203,7 @@ class Document(msgspec.Struct, frozen=True):
 
     @property
     def printed(self) -> Document:
-        """What of it goes on paper: its pages without their appendices."""
+        """Return the paper version: the pages without their appendices."""
         kept = (
             replace(page, sections=tuple(component for component in page.sections if not component.appendix))
             for number, page in enumerate(self.pages)
@@ -209,7 +213,7 @@ class Document(msgspec.Struct, frozen=True):
 
     @property
     def without_dispensable(self) -> Document:
-        """The same without paragraphs, lists and figures that are dispensable."""
+        """Return the document without dispensable paragraphs, lists and figures."""
 
         def kept(component: Section) -> Section:
             blocks = (b for b in component.blocks if not (isinstance(b, Text | Bullets | Figures) and b.dispensable))
@@ -219,7 +223,7 @@ class Document(msgspec.Struct, frozen=True):
 
     @property
     def early(self) -> Document:
-        """The same with sections that may be early before the findings."""
+        """Return the document with `early` sections before the findings."""
 
         def ordered(components: tuple[Section, ...]) -> tuple[Section, ...]:
             with_findings = (
@@ -235,7 +239,7 @@ class Document(msgspec.Struct, frozen=True):
 
 
 def csv(table: Table) -> str:
-    """A table as CSV, its cells as they are read."""
+    """Return a table as CSV, with its cells as displayed."""
     out = io.StringIO()
     writer = csv_files.writer(out, lineterminator="\n")
     writer.writerow(table.header)
@@ -244,7 +248,7 @@ def csv(table: Table) -> str:
 
 
 def word(cell: Cell) -> str:
-    """A cell in words."""
+    """Return a cell as text."""
     match cell:
         case Mark(word=words) | Reference(text=words) | Picture(alt=words):
             return words
@@ -252,7 +256,7 @@ def word(cell: Cell) -> str:
 
 
 def sections(*components: Section | None) -> tuple[Section, ...]:
-    """Sections without those that have nothing to say."""
+    """Return the sections that have content."""
     kept = []
     for section in components:
         blocks = tuple(block for block in section.blocks if _says(block)) if section is not None else ()

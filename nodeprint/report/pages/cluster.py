@@ -1,8 +1,8 @@
-"""The pages of the cluster. Nothing is judged here.
+"""The pages of the cluster; they only present the verdict.
 
-Page 1 says the outcome, what was accepted and when, which nodes do not pass and what to do, and the fleet's one figure.
-Findings follow with their own figures, then groups and matrices, then how it was measured. All tables are the appendix,
-which the HTML alone has.
+Page 1 has the outcome, the acceptance rules and date, the nodes that do not pass with next steps, and the fleet's
+figure. Findings follow with their figures, then groups and matrices, then the method. All tables are in the appendix,
+which only the HTML has.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ from nodeprint.report.pages.order import by_harm, natural, severity, worst_findi
 from nodeprint.settings import config
 from nodeprint.settings.texts import say
 
-#: Findings that have a figure here, those of one node at most; all are in the table of page 1 or in the HTML.
+#: The most findings with a figure, in all and per node; all findings are in the table of page 1 or in the HTML.
 MOST_FINDINGS, _MOST_OF_NODE = 6, 2
-#: Notes on page 1, and on the pages behind.
+#: The most notes on page 1, and on the pages after it.
 _FIRST_NOTES, _MOST_NOTES = 3, 12
-#: Rows of a table of nodes; of more, those that need no action are only counted.
+#: The most rows of a table of nodes; beyond that, nodes that need no action are only counted.
 _MOST_ROWS = 120
 #: Partitions whose messages have figures on paper.
 _MOST_PARTITIONS = 1
 
 
 def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int = MOST_FINDINGS) -> Page:
-    """The cluster's pages; `linked` leads to the file of each node that has one, and `most_findings` have figures."""
+    """Return the cluster's pages; `linked` maps nodes to their files, and `most_findings` have figures."""
     verdict = campaign.verdict
     is_split = verdict.fleet.outcome is FleetOutcome.SPLIT
     notes = [*text.over_time(verdict), *text.fleet_notes(verdict, in_table=is_split)]
     title = f"Cluster report, campaign {printable(verdict.campaign, 80)}"
-    # a median over different machines would be that of none
+    # a median over different machines would describe none of them
     alike = {name: node for name, node in verdict.nodes.items() if not node.is_alone}
     shown = _shown(campaign, most_findings)
     anchors = {name: _anchor(name, number) for name, number in reversed(shown)}
@@ -117,7 +117,7 @@ def _disturbed(campaign: Campaign) -> Block:
 
 
 def _shown(campaign: Campaign, most: int) -> list[tuple[str, int]]:
-    """The findings that have a figure: node, and the finding's number on it, the most urgent nodes first."""
+    """Return the findings with a figure as (node, number of the finding), the most urgent nodes first."""
     nodes = campaign.verdict.nodes
     of_nodes = ((name, number) for name in shown_nodes(nodes) for number in by_harm(nodes[name])[:_MOST_OF_NODE])
     return list(islice(of_nodes, most))
@@ -131,7 +131,7 @@ def _anchor(node: str, number: int) -> str:
 
 
 def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequence[tuple[str, int]]) -> list[Block]:
-    """Findings by severity: the sentence, its numbers, its figure and the next command."""
+    """Return findings by severity: the sentence, its numbers, its figure and the next command."""
     nodes = campaign.verdict.nodes
     blocks: list[Block] = []
     for at, (name, number) in enumerate(shown, 1):
@@ -159,8 +159,10 @@ def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
 
 
 def _next(campaign: Campaign, node: str) -> str:
-    """The next command for a node: a further job where that would decide, else one after the remedy. What another
-    program measured is measured again by that."""
+    """Return the next command for a node: a further job if that would decide, or else one after the remedy.
+
+    Imported data must be remeasured by the program that they came from.
+    """
     name = node if names.nodes([node]) == node else "NAME"
     folder = campaign.folder or Path(campaign.verdict.campaign)
     again = campaign.verdict.nodes[node].outcome.entry.again
@@ -170,10 +172,10 @@ def _next(campaign: Campaign, node: str) -> str:
 
 
 def _between_cores(campaign: Campaign) -> list[Section]:
-    """Two nodes side by side and the differences of all nodes, for core-to-core latency and for messages.
+    """Return two nodes side by side and the differences of all nodes, for core-to-core latency and for messages.
 
-    Differences of messages appear if they show a finding, or if nothing else was measured. A split fleet has the
-    differences first, and only figures of the measurement that splits it; two nodes' messages always appear.
+    Differences of messages appear if they show a finding, or if nothing else was measured. A split fleet starts with
+    the differences and shows only figures of the measurement that splits it. The messages of two nodes always appear.
     """
     fleet, nodes = campaign.verdict.fleet, campaign.verdict.nodes
     is_split = fleet.outcome is FleetOutcome.SPLIT
@@ -192,8 +194,10 @@ def _between_cores(campaign: Campaign) -> list[Section]:
 
 
 def _machines(campaign: Campaign) -> list[Block]:
-    """Machines that are no peers, beside each other, with their medians and what imported ones say by themselves; what
-    of them has no figure is said."""
+    """Return machines without peers side by side, with medians and the structure of imported matrices.
+
+    A sentence lists the machines without a figure.
+    """
     shown, left_out = pictures.machines(campaign)
     blocks: list[Block] = []
     for name in pictures.machines_in_order(campaign)[: pictures.MOST_MACHINES if shown else 0]:
@@ -214,7 +218,7 @@ def _machines(campaign: Campaign) -> list[Block]:
 
 
 def _fabric(campaign: Campaign) -> list[Section]:
-    """A section for each measurement of messages between nodes."""
+    """Return a section for each measurement of messages between nodes."""
     out = []
     for number, fabric in enumerate(campaign.verdict.fabric):
         slow = tuple(text.fabric_findings(fabric))
@@ -233,7 +237,7 @@ def _fabric(campaign: Campaign) -> list[Section]:
 
 
 def _unmeasured(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
-    """The logs of nodes without a result with their reasons, of each reason that of the first node."""
+    """Return the logs of nodes without a result; each reason has the log of its first node."""
     without = {name: node for name, node in nodes.items() if not node.outcome.entry.measured}
     blocks: list[Block] = []
     for line in text.node_lines(without)[:_MOST_NOTES]:
@@ -246,7 +250,7 @@ def _unmeasured(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
 
 
 def differences(nodes: Mapping[str, NodeVerdict]) -> Table:
-    """Fields of the fingerprint in which nodes differ: the majority's value, and who has which other one."""
+    """List fingerprint fields that differ: the majority's value, and the nodes with each other value."""
     rows: list[tuple[Cell, ...]] = []
     for field in FIELDS:
         values = {
@@ -265,7 +269,7 @@ def differences(nodes: Mapping[str, NodeVerdict]) -> Table:
 
 
 def _warnings(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
-    """Each warning once, with the nodes that have it, the most frequent first."""
+    """List each warning once, with the nodes that have it, the most frequent first."""
     seen: dict[tuple[str, str], list[str]] = {}
     for name, node in nodes.items():
         for warning in {str(warning.get("id")): warning for warning in node.warnings}.values():
@@ -279,7 +283,7 @@ def _warnings(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
 
 
 def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
-    """A row a node: outcome, place, how much of its tolerances it uses, and its worst finding."""
+    """Return a row per node: outcome, rack position, used share of its tolerances, and worst finding."""
     nodes = campaign.verdict.nodes
     order = sorted(nodes, key=lambda name: (severity(nodes[name]), natural(name)))
     shown = [name for name in order if len(order) <= _MOST_ROWS or nodes[name].outcome is not Outcome.SAME]
@@ -304,6 +308,6 @@ def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
 
 
 def shown_nodes(nodes: Mapping[str, NodeVerdict]) -> Sequence[str]:
-    """The nodes with findings, the most urgent first."""
+    """Return the nodes with findings, the most urgent first."""
     deviating = [name for name in nodes if nodes[name].counted]
     return sorted(deviating, key=lambda name: (severity(nodes[name]), natural(name)))

@@ -1,4 +1,4 @@
-"""What pages of nodes and of the cluster have in common: facts, tables and findings."""
+"""Shared content of node and cluster pages: facts, tables and findings."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _STATES = {
 
 
 def appendix(*components: Section) -> tuple[Section, ...]:
-    """Sections that are no pages of paper."""
+    """Mark sections as appendix, which paper omits."""
     return tuple(replace(component, appendix=True) for component in components)
 
 
 def anchor(node: str) -> str:
-    """The name of a node's page in a document: letters, digits and hyphens."""
+    """Return the anchor of a node report in a document: letters, digits and hyphens."""
     plain = re.sub(r"[^A-Za-z0-9]", lambda match: f"-{ord(match[0]):x}", node)
     return f"node-{plain}"
 
 
 def facts(values: Mapping[str, Any]) -> FactRows:
-    """Keys and values in words; nested objects become `outer inner`, values that are unknown are left out."""
+    """Return keys and values in words; nested objects become `outer inner`, unknown values are omitted."""
     out: list[tuple[str, str]] = []
     for key, value in values.items():
         name = label(str(key))
@@ -60,11 +60,11 @@ def facts(values: Mapping[str, Any]) -> FactRows:
 
 
 def state_mark(finding: Finding) -> Mark:
-    """A finding's certainty as a mark."""
+    """Return a finding's certainty as a mark."""
     if finding.waived:
         return Mark("○", "waived", "neutral")
     symbol, color = _STATES[finding.state]
-    # neither what a node counts itself nor a limit needs peers or a second job
+    # limits, and counts by the node itself, need no peers or second job
     state = "limit" if finding.of_limit else finding.state if finding.measurement else "counted"
     return Mark(symbol, say("states", state), color)
 
@@ -72,8 +72,11 @@ def state_mark(finding: Finding) -> Mark:
 def finding_block(
     campaign: Campaign, node: str, finding: Finding, number: int, header: Mapping[str, Any], *, is_first: bool = False
 ) -> FindingBlock:
-    """A finding in full: its sentence (unless the page began with it: `is_first`), its numbers, figures over its own
-    places and by run, and the command that checks it, or why there is none."""
+    """Return a finding in full: sentence, numbers, figures of its own pairs or cells and by run, and check command.
+
+    The sentence is omitted if the page began with it (`is_first`). A finding without a check command has the reason
+    instead.
+    """
     why_not = check_scripts.Again(finding, header).why_not
     rows = [
         ("place", _place(campaign, node, finding)),
@@ -98,8 +101,10 @@ def finding_block(
 
 
 def finding_numbers(finding: Finding) -> Table | None:
-    """The numbers of a finding in a row: its value and the peers', the difference with its interval, the tolerance and
-    how many times that is, from where on it fails, and in how many runs; None of what was only counted."""
+    """Return a row of the finding's numbers; None if it is only a count.
+
+    Columns: value, peers' value, difference with interval, tolerance and multiple of it, failure threshold, runs.
+    """
     if not finding.measurement:
         return None
     unit = names.of_measurement(finding.unit, finding.measurement)
@@ -126,7 +131,7 @@ def finding_numbers(finding: Finding) -> Table | None:
 
 
 def _place(campaign: Campaign, node: str, finding: Finding) -> str:
-    """Where a CPU of a finding is: its socket, quadrant, CCD and CCX, and its memory node."""
+    """Locate a CPU of a finding: its socket, quadrant, CCD and CCX, and its memory node."""
     cpu, packed = finding.component.where.get("cpu"), campaign.packed.get(node)
     quantity = next((q for q in campaign.fleet.quantities if q.measurement == finding.measurement), None)
     if cpu is None or packed is None or quantity is None:
@@ -140,15 +145,17 @@ def _place(campaign: Campaign, node: str, finding: Finding) -> str:
 
 
 def _median(figures: Sequence[ClassFigure | CellFigure]) -> str:
-    """The head of a column of medians, which explains the asterisk where there is one."""
+    """Return the header of a column of medians, which explains the asterisk if there is one."""
     return "median (*: CPU time was lost)" if any(figure.is_marked for figure in figures) else "median"
 
 
 def class_table(classes: tuple[ClassFigure, ...]) -> Table:
-    """Medians of classes of pairs; of a mixture, of which few pairs are near its median, those of its groups, a row for
-    each."""
+    """Return the medians of classes of pairs.
+
+    Few pairs of a mixture are near its median, so each of its groups has a row.
+    """
     rows: list[tuple[Cell, ...]] = []
-    several = len({(figure.measurement, figure.home) for figure in classes}) > 1  # of one the heading says which
+    several = len({(figure.measurement, figure.home) for figure in classes}) > 1  # the heading names a single one
     for figure in classes:
         words = (text.measured(figure.measurement), names.home(figure.home)) if several else ()
         where = ", ".join(filter(None, words))
@@ -165,7 +172,7 @@ def class_table(classes: tuple[ClassFigure, ...]) -> Table:
 
 
 def cell_table(cells: tuple[CellFigure, ...]) -> Table:
-    """Other measurements than of pairs: a row for each kind of cell, with the median of the node's group."""
+    """Return measurements of cells: a row for each kind of cell, with the median of the node's group."""
     rows: list[tuple[Cell, ...]] = []
     for figure in cells:
         unit = names.of_measurement(figure.unit, figure.measurement)
@@ -190,13 +197,13 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
 
 
 def main_cells(verdict: NodeVerdict) -> Table:
-    """The table of what a reader looks for first: memory latency and bandwidth, caches and clocks."""
+    """Return the table of the main results: memory latency and bandwidth, caches and clocks."""
     shown = cell_table(tuple(replace(cell, worst={}) for cell in verdict.cells if is_on_paper(cell.measurement)))
     return replace(shown, wide=-1)
 
 
 def further_cells(verdict: NodeVerdict) -> Table:
-    """A row for each measurement that has none in `main_cells`, with the lowest and the highest of its medians."""
+    """Return a row for each measurement that is not in `main_cells`, with its lowest and highest medians."""
     rows = []
     for measurement, cells in further.ends(verdict.cells, is_on_paper).items():
         shown = [component for cell in cells for component in (names.median(cell), names.row(cell.name))]
@@ -207,14 +214,13 @@ def further_cells(verdict: NodeVerdict) -> Table:
 
 
 def is_on_paper(measurement: str) -> bool:
-    """Whether a measurement is one of those that a reader looks for first."""
+    """Tell whether a measurement is one of the main results."""
     of = known(measurement)
     return of is not None and of.on_paper
 
 
 def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
-    """How near a node is to its tolerances by metric: the part that comes nearest, and the least tolerance that it
-    keeps."""
+    """Compare a node with its tolerances by metric: the closest component, and the smallest tolerance that it meets."""
     rows: list[tuple[Cell, ...]] = []
     for agreement in agreements:
         remedy = text.agreement_remedy(agreement)
@@ -243,14 +249,14 @@ def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
 
 
 def agreement_numbers(agreement: Agreement) -> tuple[str, str]:
-    """The least tolerance that an agreement keeps, or why none is known, and its tolerance."""
+    """Return the smallest tolerance that an agreement meets, or why none is known, and its tolerance."""
     unknown = say("agreement_unknown", "no center" if agreement.runs > 1 else "one run")
     within = names.percent(agreement.within) if math.isfinite(agreement.within) else unknown
     return within, names.tolerance(agreement.tolerance)
 
 
 def without_empty(table: Table) -> Table:
-    """A table of the columns that say anything."""
+    """Remove the empty columns of a table."""
     kept = [i for i in range(len(table.header)) if any(row[i] for row in table.rows)]
     wide = kept.index(table.wide) if table.wide in kept else -1
     rows = tuple(tuple(row[i] for i in kept) for row in table.rows)
@@ -258,5 +264,5 @@ def without_empty(table: Table) -> Table:
 
 
 def _without_repeats(rows: list[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...]:
-    """Rows whose first cell is empty where it is that of the row before."""
+    """Clear the first cell of each row that repeats that of the row before."""
     return tuple(("", *row[1:]) if i and row[0] == rows[i - 1][0] else row for i, row in enumerate(rows))

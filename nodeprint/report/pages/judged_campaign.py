@@ -1,5 +1,4 @@
-"""What pages are made from: a campaign's verdict and packed fleet, and of each node how its records say it was
-measured."""
+"""The source of pages: a campaign's verdict, packed fleet, and each node's records of its measurements."""
 
 from __future__ import annotations
 
@@ -27,13 +26,15 @@ from nodeprint.report.figures.render import Origin
 from nodeprint.report.figures.style import Style
 from nodeprint.report.pages.blocks import SiteTexts
 
-#: Peers that a node is drawn against: more would not change a median that is looked at.
+#: The most peers in a node's figures: more would not visibly change a median.
 _MOST_PEERS = 15
 
 
 class FigureFiles(msgspec.Struct, frozen=True):
-    """Where figures are saved as files, how wide in mm (0: a column or a page, as on the page), and a matplotlib style
-    on top of the report's."""
+    """The destination of figure files, their width in mm (0: as on the page), and a matplotlib style.
+
+    The style extends the report's.
+    """
 
     folder: Path
     width: float = 0.0
@@ -41,18 +42,20 @@ class FigureFiles(msgspec.Struct, frozen=True):
 
     @property
     def in_style(self) -> Style:
-        """The style that they are drawn in. Raises NodeprintError where it cannot be used."""
+        """Load the style of the figures. Raises NodeprintError if it cannot be used."""
         return styles.load(self.style)
 
     def width_of(self, on_page: float) -> float:
-        """The width of the file of a figure that has this width on a page."""
+        """Return the width of a figure's file from its width on a page."""
         widths = self.in_style.widths_mm
         return self.width or widths["column" if on_page <= widths["column"] else "page"]
 
 
 class OverTime(msgspec.Struct, frozen=True):
-    """What campaigns over time say of a node: the courses of its parts, its changes in sentences, and which campaigns
-    these are. It is decided above (`nodeprint.history`)."""
+    """The history of a node over campaigns: courses of its components, changes in sentences, and these campaigns.
+
+    The history is evaluated elsewhere (`nodeprint.history`).
+    """
 
     course: xr.Dataset | None
     sentences: tuple[str, ...]
@@ -62,9 +65,12 @@ class OverTime(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Campaign:
-    """A judged campaign. `folder` holds nodes/<node> with their jobs, where these are here; `figures` is where every
-    figure that is drawn is saved, too. `over_time` has the nodes that other campaigns have, too; `sheet` are the
-    nodes in the order of nodes.tsv, which is that in which files were imported."""
+    """A judged campaign.
+
+    `folder` holds nodes/<node> with their jobs, if they are present; `figures` is the destination of all drawn figures.
+    `over_time` has the nodes that are also in other campaigns. `sheet` lists the nodes in the order of nodes.tsv, in
+    which files were imported.
+    """
 
     verdict: Verdict
     fleet: PackedFleet
@@ -78,26 +84,26 @@ class Campaign:
 
     @cached_property
     def style(self) -> Style:
-        """Colors and sizes of figures."""
+        """Load the colors and sizes of figures."""
         return styles.load()
 
     @cached_property
     def packed(self) -> dict[str, PackedNode]:
-        """The fleet's nodes by name."""
+        """Return the fleet's nodes by name."""
         return {node.name: node for node in self.fleet.nodes}
 
     @property
     def origin(self) -> str:
-        """SIMULATED, IMPORTED or nothing."""
+        """Return SIMULATED, IMPORTED or nothing."""
         return text.origin(self.verdict)
 
     def of_figures(self, node: str = "") -> Origin:
-        """Where the numbers of a figure are from."""
+        """Return the origin of a figure's numbers."""
         version = self.verdict.versions.get("nodeprint", __version__)
         return Origin(self.verdict.campaign, node, version, self.verdict.simulated, self.verdict.imported)
 
     def measurements(self, node: str, *, pairs: bool) -> list[str]:
-        """Names of what was measured on a node, of pairs of CPUs or of cells; the kernels' order of the fleet."""
+        """Return the names of a node's measurements, of CPU pairs or of cells, in the fleet's order of kernels."""
         number = next((i for i, packed in enumerate(self.fleet.nodes) if packed.name == node), None)
         if number is None or not self.verdict.nodes[node].outcome.entry.measured:
             return []
@@ -105,8 +111,10 @@ class Campaign:
         return list(dict.fromkeys(quantity.measurement for quantity in quantities))
 
     def levels(self, measurement: str, node: str) -> NodeLevels:
-        """A measurement on all nodes of the layout of `node`, read once, each in the job of `shown_job`. Raises
-        NodeprintError where it has none."""
+        """Return a measurement on all nodes with the layout of `node`, read once, each in the job of `shown_job`.
+
+        Raises NodeprintError if the node has none.
+        """
         number = next((i for i, packed in enumerate(self.fleet.nodes) if packed.name == node), -1)
         for at, quantity in enumerate(self.fleet.quantities):
             if quantity.measurement == measurement and number in quantity.newest_rows:
@@ -116,14 +124,14 @@ class Campaign:
         raise NodeprintError(f"{node} has no values of {measurement}")
 
     def shown_job(self, node: str, measurement: str) -> str:
-        """The job that a node is drawn in if its newest one does not show its finding: the one that shows it most."""
+        """Return the job with the strongest effect if a node's newest job does not show its finding; empty otherwise."""
         findings = [f for f in self.verdict.nodes[node].counted if f.measurement == measurement and f.by_job]
         if not findings or findings[0].by_job[-1].shows:
             return ""
         return findings[0].by_job[findings[0].deciding].job
 
     def _as_found(self, newest: NodeLevels) -> NodeLevels:
-        """The same with each node in the job of `shown_job`."""
+        """Replace the values of each node by those of its `shown_job`."""
         quantity, values = newest.quantity, newest.values
         for row, (number, node) in enumerate(zip(quantity.newest_rows, newest.nodes, strict=True)):
             job = self.shown_job(node.name, quantity.measurement).removeprefix("job")
@@ -133,8 +141,11 @@ class Campaign:
         return newest if values is newest.values else replace(newest, values=values)
 
     def peers(self, node: str, levels: NodeLevels, group: str | None = None) -> tuple[str, ...]:
-        """Nodes of a node's group that have no finding of the measurement, SAME ones first, spread over the fleet; the
-        others of the group where that leaves none."""
+        """Return peers without a finding of the measurement: nodes of the same group, SAME first, spread over the
+        fleet.
+
+        If every node of the group has such a finding, its other nodes are returned.
+        """
         nodes, measurement = self.verdict.nodes, levels.quantity.measurement
         group = nodes[node].group if group is None else group
         usable = [n for n in levels.rows if n != node and n in nodes and nodes[n].group == group and _usable(nodes[n])]
@@ -143,19 +154,19 @@ class Campaign:
         return _spread(same if len(same) > 2 else clear)
 
     def jobs(self, node: str) -> list[Job]:
-        """The jobs of a node; none if they are not here, or if its name is hidden."""
+        """Return the jobs of a node; empty if they are not present, or if its name is hidden."""
         if self.folder is None or self.fleet.folder is None:
             return []
         return node_states.jobs_of(self.fleet.folder, node)
 
     def machine(self, node: str) -> Machine | None:
-        """The processor of a node; None if it is unknown, or if the node's name is hidden."""
+        """Return the processor of a node; None if it is unknown, or if the node's name is hidden."""
         if self.folder is None or self.fleet.folder is None:
             return None
         return store.machine_of(self.fleet.folder / "nodes" / node)
 
     def jobs_changed(self, node: str) -> tuple[str, ...] | None:
-        """The jobs that the records of a node have, where they are others than were judged; else None."""
+        """Return the jobs in a node's records if they are not the judged ones; else None."""
         number = next((i for i, packed in enumerate(self.fleet.nodes) if packed.name == node), None)
         if number is None:
             return None
@@ -170,6 +181,6 @@ def _usable(node: NodeVerdict) -> bool:
 
 
 def _spread(names: Sequence[str]) -> tuple[str, ...]:
-    """At most _MOST_PEERS names, evenly over the list."""
+    """Return at most _MOST_PEERS names, evenly spaced over the list."""
     count = min(len(names), _MOST_PEERS)
     return tuple(names[i * len(names) // count] for i in range(count))

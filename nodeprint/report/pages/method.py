@@ -1,7 +1,7 @@
-"""How a campaign was measured, what it says of itself by the rules for reports of measurements, and how it is cited.
+"""The method of a campaign, its answers to the rules for reports of measurements, and its citation.
 
 The questions are the rules of T. Hoefler and R. Belli, Scientific Benchmarking of Parallel Computing Systems (SC15,
-doi:10.1145/2807591.2807644). Each answer is made from the campaign's own figures.
+doi:10.1145/2807591.2807644). Each answer uses the campaign's own values.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.settings.measurements import KernelFile, kernel_files
 from nodeprint.settings.texts import say, texts
 
-#: How measurements were made: by name, facts that are equal for equal methods.
+#: The methods of measurements: facts by name, equal for equal methods.
 How = tuple[tuple[str, FactRows], ...]
 
 
 def of_jobs(jobs: Sequence[Job]) -> How:
-    """How the measurements of a node were made, by its newest job that has each."""
+    """Return the methods of a node's measurements, each from the newest job that has it."""
     newest: dict[str, JobMeasurement] = {}
     for job in jobs:
         newest |= job.measured
@@ -32,7 +32,7 @@ def of_jobs(jobs: Sequence[Job]) -> How:
 
 
 def header(jobs: Sequence[Job], measurement: str) -> Mapping[str, Any]:
-    """The header of a measurement's records in the newest job that has it; empty without any."""
+    """Return the header of a measurement's records in the newest job that has it; empty without any."""
     headers = [job.measured[measurement].header for job in jobs if measurement in job.measured]
     return headers[-1] if headers else {}
 
@@ -64,8 +64,7 @@ def _facts(name: str, measured: JobMeasurement, jobs: Sequence[Job]) -> FactRows
 
 
 def brief(campaign: Campaign) -> tuple[Block, ...]:
-    """How it was measured and judged, in half a page: what the tests do on which the outcome rests, what was compared,
-    and where all else is."""
+    """Summarize the method in half a page: the deciding tests, the comparisons, and further sources."""
     verdict = campaign.verdict
     first = next((name for name, node in verdict.nodes.items() if node.jobs), "")
     jobs = campaign.jobs(first) if first else ()
@@ -75,7 +74,7 @@ def brief(campaign: Campaign) -> tuple[Block, ...]:
     )
     imported = [head for job in jobs for m in job.measured.values() if (head := m.header.get("imported"))]
     if imported:
-        alone = len(verdict.nodes) == 1  # of several only the tool is the same
+        alone = len(verdict.nodes) == 1  # several nodes share only the tool
         keys = ("format", "source") if alone else ("format",)
         sources = dict.fromkeys(": ".join(str(head.get(key, "")) for key in keys).strip(": ") for head in imported)
         unknown = names.listed(map(str, imported[0].get("unknown", ()))) or "nothing"
@@ -90,12 +89,12 @@ def brief(campaign: Campaign) -> tuple[Block, ...]:
 
 
 def _decides(kernel: str, of: KernelFile) -> bool:
-    """Whether an outcome rests on a kernel by default: a short page says what it does."""
+    """Tell whether an outcome is based on a kernel by default; a short page then describes it."""
     return kernel == "coherence" or any(term.criterion for term in of.terms.values())
 
 
 def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -> Page:
-    """The appendix on the method: how everything was measured and judged."""
+    """Return the appendix on the method of measuring and judging."""
     verdict = campaign.verdict
     methods_used = list(dict.fromkeys(method for node in methods for method in node))
     blocks = [block for name, rows in methods_used for block in (Text(name), FactList(rows, 2))]
@@ -130,7 +129,7 @@ def _judged(verdict: Verdict) -> Block:
 
 
 def limit_table(verdict: Verdict) -> Table:
-    """From which difference on each component type is found, and how nodes and runs differ."""
+    """Return the detection limit of each component type, and the variation between nodes and runs."""
     spreads = {(spread.measurement, spread.component_type): spread for spread in verdict.fleet.spreads}
     rows = []
     for limit in verdict.fleet.limits:
@@ -159,7 +158,7 @@ def limit_table(verdict: Verdict) -> Table:
 
 
 def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
-    """The rules of Hoefler and Belli, answered for this campaign."""
+    """Answer the rules of Hoefler and Belli for this campaign."""
     verdict, fleet = campaign.verdict, campaign.verdict.fleet
     measured = [node for node in nodes if node.outcome.entry.measured]
     figures: list[ClassFigure | CellFigure] = []
@@ -203,7 +202,7 @@ def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
 
 
 def tested(jobs: Sequence[Job], measurements: Sequence[str]) -> tuple[Block, ...]:
-    """What each measurement does in plain words, for somebody who gets a node's page alone."""
+    """Describe each measurement in plain words, for a reader who has only the node report."""
     kernels = {name: str(header(jobs, name).get("kernel", "")) for name in dict.fromkeys(measurements)}
     return tuple(
         Text(f"{text.sentence(text.measured(name))}: {of.test}")

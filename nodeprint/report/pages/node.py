@@ -1,7 +1,7 @@
-"""The pages of a node. Nothing is judged here.
+"""The node report; it only presents the verdict.
 
-Page 1 is for the vendor: which node and which part, what was found with its figure and numbers, and a command that
-checks it. Its matrix beside the peers follows; every other table is the appendix, which the HTML alone has.
+Page 1 is for the vendor: the node and component, the finding with its figure and numbers, and a command that checks it.
+A matrix compared with the peers follows. Every other table is in the appendix, which only the HTML has.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.settings.texts import say
 from nodeprint.structure.found import PairClass
 
-#: Findings that have figures on paper, that have a row there, and lines of a list.
+#: The most findings with figures on paper, the most rows of findings, and the most lines of a list.
 MOST_FINDINGS, _MOST_ROWS, _MOST_NOTES = 3, 20, 8
-#: FactList that take a line of their own.
+#: Facts that take a line of their own.
 _LONG = {label(key) for key in ("cmdline", "serials", *LISTS)}
-#: What else of the fingerprint says which machine it is, for somebody who gets the page alone.
+#: Further fingerprint fields that identify the machine, for a reader who has only the node report.
 _IDENTITY = ("bmc", "serials", "ppin")
-#: Of more groups of a level the CPUs are not named.
+#: The CPUs of more groups per level are not listed.
 _MOST_GROUPS = 8
 
 
 def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None, *, complete: bool = True) -> Page:
-    """The page of a node, with its appendix if it is to be `complete`. Its `jobs` are read if none are given."""
+    """Return the node report, with its appendix if `complete`; `jobs` are read if none are given."""
     verdict = campaign.verdict.nodes[node]
     jobs = campaign.jobs(node) if jobs is None else jobs
     blocks = [
@@ -104,7 +104,7 @@ def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None, *, co
             Section("Last lines of its log", (Command("\n".join(verdict.log_tail)),)),
             Section("Over time", _over_time(campaign, node)),
             Section(say("headings", "pairs"), tuple(_matrix(campaign, node, verdict, jobs))),
-            # a node that passes beside others has one page, and two such nodes are in cluster.pdf
+            # a node that matches its peers has one page, and two such nodes are in cluster.pdf
             Section(
                 say("headings", "messages"),
                 tuple(_matrix(campaign, node, verdict, jobs, messages=True)) if alone or verdict.counted else (),
@@ -119,7 +119,7 @@ def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None, *, co
 def _appendix(
     campaign: Campaign, node: str, jobs: Sequence[Job], findings: tuple[Block, ...], alone: bool
 ) -> tuple[Section, ...]:
-    """What is no page of paper: all tables and figures."""
+    """Return the parts that paper omits: all tables and figures."""
     verdict = campaign.verdict.nodes[node]
     cells = () if alone else _cells(campaign, node, verdict, jobs)
     return appendix(
@@ -138,7 +138,7 @@ def _appendix(
 
 
 def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...]:
-    """Why the node has its outcome, and where it is."""
+    """Explain the node's outcome, and locate the node."""
     place = [f"{key} {value}" for key, value in (("group", verdict.group), ("rack", verdict.rack)) if value]
     host = campaign.packed[node].host if node in campaign.packed else ""
     place += [f"host {printable(host, 80)}"] if host and host != node else []
@@ -147,7 +147,7 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
     now = campaign.jobs_changed(node)
     changed = text.jobs_changed(verdict, now) if now is not None else ""
     groups = campaign.verdict.fleet.groups
-    # what is found on a node of a split fleet is beside its own group alone
+    # findings on a node of a split fleet are relative to its own group only
     split = any(reason.outcome is Outcome.SPLIT for reason in verdict.reasons[1:])
     apart = text.belongs(verdict.group, groups) if split else ""
     beside = text.sentence(f"{load}.") if load else ""
@@ -155,7 +155,7 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
 
 
 def _further(node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> tuple[Block, ...]:
-    """Findings beyond those with figures, in a row each, with the command that checks it; how many more there are."""
+    """Return findings without figures, one row each with its check command, and the number of the remaining ones."""
     rows: list[tuple[Cell, ...]] = [
         (
             text.component_in_words(finding),
@@ -174,7 +174,7 @@ def _further(node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> tuple[Bloc
 
 
 def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job], *, alone: bool) -> FactRows:
-    """Which machine this is; where it is `alone` also what it was measured by."""
+    """Identify the machine; if it is `alone`, with the measurement facts."""
     if alone:
         serials = str(verdict.fingerprint.get("serials") or "")
         return (*accepted.rows(campaign), *((("serial numbers", serials),) if serials else ()))
@@ -196,7 +196,7 @@ def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
 
 
 def _others(findings: Sequence[Finding]) -> tuple[Block, ...]:
-    """Findings that are no part of the outcome, in a line each."""
+    """Return findings that do not affect the outcome, one line each."""
     return (
         Bullets(tuple(f"{text.finding_sentence(f)} {' '.join(text.finding_details(f))}".strip() for f in findings)),
     )
@@ -205,21 +205,23 @@ def _others(findings: Sequence[Finding]) -> tuple[Block, ...]:
 def _matrix(
     campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job], *, messages: bool = False
 ) -> list[Block]:
-    """The first measurement of pairs, of cache lines or of `messages`: its matrix, the differences from the peers, the
-    numbers between its parts, what is found in it where its CPUs have no labels, and medians by class; of messages the
-    histogram with its ends, too."""
+    """Return the first measurement of pairs, of cache lines or of `messages`.
+
+    It has the matrix, differences from the peers, numbers between components, groups detected without labels, and
+    medians by class. Messages also have a histogram with its extremes.
+    """
     measured = pictures.between_cores(campaign, node, messages=messages)
     if not measured:
         return [] if messages or campaign.measurements(node, pairs=True) else [class_table(verdict.classes)]
     name = measured[0]
     levels = campaign.levels(name, node)
     difference = tuple(pictures.difference(campaign, node, name))
-    # beside its peers a node has the difference there
+    # a node with peers has the difference there
     difference = difference or (() if messages else tuple(pictures.inside_sockets(campaign, node, name)))
     width = pictures.HALF if difference else pictures.MAIN
     shown = tuple(itertools.islice(pictures.matrices(campaign, node, name, width), 1))
     counted = tuple(pictures.histogram(campaign, node, name)) if messages else ()
-    has_room = verdict.outcome is not Outcome.SAME  # of which there is one page
+    has_room = verdict.outcome is not Outcome.SAME  # a SAME node has only one page
     blocks = tuple(pictures.blocks_of(campaign, node, name)) if has_room else ()
     plan = tuple(pictures.floor_plan(campaign, node, name)) if has_room and not blocks else ()
     classes = tuple(figure for figure in verdict.classes if figure.measurement == name)
@@ -233,14 +235,14 @@ def _matrix(
             tuple(words for pair in measured for words in _quadrants(campaign, node, pair, measured[0])),
             bool(verdict.counted),
         ),
-        # what was found without labels has the same figures
+        # groups detected without labels have the same values
         class_table(() if any(isinstance(block, Table) for block in structure) else classes),
         Figures((*blocks, *plan)),
     ]
 
 
 def _messages(levels: NodeLevels, node: str, jobs: Sequence[Job]) -> FactList:
-    """Minimum, mean and maximum of messages with their rates, and how they were measured."""
+    """Return minimum, mean and maximum of messages with their rates, and the measurement parameters."""
     name = levels.quantity.measurement
     runs = next((job.measured[name].runs for job in reversed(jobs) if name in job.measured), ())
     slowest = [pair for run in runs for pair in run.get("slowest_again", ())]
@@ -248,14 +250,14 @@ def _messages(levels: NodeLevels, node: str, jobs: Sequence[Job]) -> FactList:
 
 
 def _quadrants(campaign: Campaign, node: str, measurement: str, first: str) -> list[str]:
-    """What is said of quadrants; of other than the first measurement with its name."""
+    """Return the sentences about quadrants, prefixed by the name of the measurement unless it is the `first`."""
     sentences = matrix_words.quadrants_of_node(campaign.levels(measurement, node), node)
     name = text.sentence(text.measured(measurement))
     return sentences if measurement == first else [f"{name}: {words}" for words in sentences]
 
 
 def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> list[Block]:
-    """What paper has no room for: every other matrix, with medians by class."""
+    """Return the matrices that do not fit on paper, with medians by class."""
     blocks: list[Block] = []
     measured = campaign.measurements(node, pairs=True)
     first = {name for of in (False, True) for name in pictures.between_cores(campaign, node, messages=of)[:1]}
@@ -275,8 +277,10 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
 
 
 def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
-    """Groups of CPUs that are found in an imported matrix, in a sentence; and as a table where its CPUs have no labels,
-    with what is odd about them."""
+    """Describe the groups of CPUs detected in an imported or unlabeled matrix, with anomalies.
+
+    If the CPUs have no labels, a table of the groups follows.
+    """
     levels = campaign.levels(measurement, node)
     if matrix.structure_at(levels, node) is None and not campaign.packed[node].imported:
         return []
@@ -308,7 +312,7 @@ def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
 
 
 def _of_classes(classes: Sequence[PairClass]) -> str:
-    """A median, or that of each part with how many times the fastest the slowest is."""
+    """Return a median, or that of each component with the slowest-to-fastest ratio."""
     if len(classes) < 2:
         return names.quantity(classes[0].median_ns, "ns") if classes else ""
     medians = [pairs.median_ns for pairs in classes]
@@ -317,8 +321,7 @@ def _of_classes(classes: Sequence[PairClass]) -> str:
 
 
 def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> tuple[Block, ...]:
-    """Every other measurement: what a reader looks for as a table, what curves say in words, and the figure of each
-    that has one."""
+    """Return all other measurements: a table of main results, sentences about curves, and figures."""
     sentences = tuple(text.peak(verdict))
     cells = jobs[-1].cells if jobs else []
     sentences += readings.readings(cells, campaign.machine(node))
@@ -326,7 +329,7 @@ def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[J
     figures = (*pictures.cells(campaign, node), *pictures.under_load(campaign, node, jobs))
     few = tuple(of for of in figures if of.name.startswith(pictures.BY_CPU) and of.width < pictures.PAGE)
     main = tuple(of for of in figures if of not in few)
-    # of few CPUs values are in a table, too
+    # the values of a few CPUs are also in a table
     shown = (Figures(main), Figures(few, dispensable=True)) if len(few) < len(figures) else (Figures(few),)
     return (
         main_cells(verdict),
@@ -338,8 +341,11 @@ def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[J
 
 
 def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
-    """A row for each measurement of each job: its passes and runs, the median of every run where its values are of one
-    kind, flagged values, and when its first run began."""
+    """Return a row per measurement of each job.
+
+    Columns: passes, runs, median of every run if its values are of one kind, flagged values, and start of the first
+    run.
+    """
     kinds = Counter([figure.measurement for figure in verdict.classes])
     kinds.update(cell.measurement for cell in verdict.cells)
     mixtures = {figure.measurement for figure in verdict.classes if figure.groups}
@@ -374,7 +380,7 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
 
 
 def _together(values: Sequence[float], unit: str) -> str:
-    """A median, or the lowest and the highest of several."""
+    """Return a median, or the lowest and the highest of several."""
     low, high = (names.quantity(end, unit) for end in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
 
@@ -392,7 +398,7 @@ def _configuration(verdict: NodeVerdict) -> tuple[Block, ...]:
 
 
 def _over_time(campaign: Campaign, node: str) -> tuple[Block, ...]:
-    """The changes of a node, the figure of its courses and which campaigns they are from; nothing without others."""
+    """Return the changes of a node, the figure of its courses and their campaigns; empty without other campaigns."""
     of_node = campaign.over_time.get(node)
     if of_node is None or of_node.course is None:
         return ()

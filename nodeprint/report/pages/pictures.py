@@ -1,4 +1,4 @@
-"""Figures of pages: what of a campaign each shows, drawn by `nodeprint.report.figures`, with its words."""
+"""Figures of pages: the data of a campaign for each, drawn by `nodeprint.report.figures`, with captions."""
 
 from __future__ import annotations
 
@@ -46,23 +46,22 @@ from nodeprint.report.pages.order import natural, severity
 from nodeprint.settings.measurements import known
 from nodeprint.settings.texts import say
 
-#: What a number needs of a matrix's width; in a table of blocks a letter, what is between numbers, and names and scale
-#: beside these; mm.
+#: Widths in mm: a number in a matrix; in a table of blocks a letter, the gap between numbers, and the names and scale.
 _CELL, _LETTER, _BETWEEN, _NAMES = 5.5, 1.36, 0.64, 30.0
-#: Grids of so many rows have room beside a table.
+#: Grids up to this many rows fit next to a table.
 _FEW_ROWS = 4
-#: Seconds of a load that are a course.
+#: The fewest seconds of load that are drawn over time.
 _FEWEST_SECONDS = 3
-#: What names of figures of CPUs begin with.
+#: The prefix of the names of figures of CPUs.
 BY_CPU = "by-cpu"
 #: The subject of figures of the fleet.
 CLUSTER = "cluster"
-#: Widths in mm: of a page, of the larger part of one, of half of one.
+#: Widths in mm: of a page, of the larger part of a page, of half a page.
 PAGE, LARGE, MAIN, HALF, SMALL = 180.0, 128.0, 114.0, 88.0, 58.0
 
-#: Signs that no XML may have, though the name of a node may.
+#: Characters that XML forbids, though the name of a node may contain them.
 _NO_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-#: Nodes of a map of tolerances, maps of differences, machines beside each other on a page, and in all.
+#: The most nodes in a map of tolerances, maps of differences, machines side by side on a page, and machines in all.
 _MOST_ROWS, _MOST_MAPS, _ON_A_PAGE, MOST_MACHINES = 48, 16, 6, 18
 #: Dimensions over which a measurement is drawn as a curve.
 _LONG = ("size_bytes", "delay", "pairs", "cores", "threads")
@@ -78,8 +77,10 @@ def picture(
     caption: str,
     alt: str = "",
 ) -> Picture:
-    """A figure of a page, which is saved as files, too, if the campaign's figures are. `alt` is the caption if it is
-    empty."""
+    """Draw a figure of a page, and save it as files if the campaign's figures are saved.
+
+    An empty `alt` is replaced by the caption.
+    """
     if (saved := campaign.figures) is not None:
         folder, of_node = (CLUSTER, "") if subject == CLUSTER else (names.file_stem(subject), subject)
         stem = saved.folder / folder / names.file_stem(name)
@@ -94,7 +95,7 @@ def _title(measurement: str) -> str:
 
 
 def _called(campaign: Campaign, node: str, measurement: str) -> str:
-    """A node in the caption of a measurement's figure, with the job that is drawn where that is not the newest."""
+    """Name a node in the caption of a measurement's figure, with the drawn job if it is not the newest."""
     job = campaign.shown_job(node, measurement)
     return say("figures", "of_job", node=node, job=job) if job else node
 
@@ -105,8 +106,11 @@ def _called(campaign: Campaign, node: str, measurement: str) -> str:
 def of_finding(
     campaign: Campaign, node: str, finding: Finding, number: int, width: float = PAGE
 ) -> tuple[Picture, ...]:
-    """A finding over its own pairs or cells beyond its own tolerance; nothing where its measurement is not here, it is
-    a change since a baseline, which no peer shows, or a table has one value of the node, which its numbers say."""
+    """Draw a finding over its own pairs or cells, with its tolerance.
+
+    Nothing is drawn for a missing measurement, a change since a baseline (no peer shows it), or a table's single value
+    (in the finding's numbers).
+    """
     if finding.baseline:
         return ()
     of_messages = finding.component.term.startswith("fabric-")
@@ -146,13 +150,13 @@ def of_finding(
 
 
 def _pairs_drawn(data: xr.Dataset) -> str:
-    """How the pairs of a finding are drawn, from the title of their axis: one by one, or by a CPU of theirs."""
+    """Tell how the pairs of a finding are drawn, from the title of their axis: one by one, or by one of their CPUs."""
     axis = title_of(data.place).partition(" (")[0]
     return "pairs" if axis.startswith("pair ") else f"pairs, by {axis}"
 
 
 def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width: float = SMALL) -> tuple[Picture, ...]:
-    """A finding's effect job by job and run by run; nothing of one without runs, as of a limit."""
+    """Draw a finding's effect job by job and run by run; nothing for one without runs, such as a limit."""
     if not finding.runs or finding.of_limit:
         return ()
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
@@ -173,18 +177,18 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width:
 
 
 def between_cores(campaign: Campaign, node: str, *, messages: bool) -> list[str]:
-    """A node's measurements of pairs by name: of `messages`, or of cache lines."""
+    """Return the names of a node's measurements of pairs: of `messages`, or of cache lines."""
     names_of = campaign.measurements(node, pairs=True)
     return [name for name in names_of if is_of_messages(campaign.levels(name, node).quantity) is messages]
 
 
 def is_of_messages(quantity: Measured) -> bool:
-    """Whether pairs exchange messages, as LinkTest's do, not cache lines."""
+    """Tell whether pairs exchange messages, as LinkTest's do, instead of cache lines."""
     return quantity.quantity == "message"
 
 
 def histogram(campaign: Campaign, node: str, measurement: str, width: float = SMALL) -> Iterator[Picture]:
-    """How many pairs of a measurement's first matrix have which value."""
+    """Draw the histogram of the pairs' values in a measurement's first matrix."""
     levels = campaign.levels(measurement, node)
     if len(matrix.drawn_slots(levels.quantity)) > 2:
         yield _histogram(campaign, node, node, measurement, matrix.of_node(levels, node), width)
@@ -199,7 +203,7 @@ def _histogram(
 
 
 def _extent(data: xr.Dataset) -> str:
-    """The minimum, mean and maximum of a matrix in words."""
+    """Return the minimum, mean and maximum of a matrix in words."""
     value, unit = data.value, data.value.attrs["units"]
     ends = (float(of) for of in (value.min(), value.mean(), value.max()))
     return say(
@@ -208,8 +212,10 @@ def _extent(data: xr.Dataset) -> str:
 
 
 def matrices(campaign: Campaign, node: str, measurement: str, width: float = LARGE) -> Iterator[Picture]:
-    """The matrix of a measurement of pairs at each of its homes, the first `width` mm wide; over the page where that
-    gives its numbers room."""
+    """Draw the matrix of a measurement of pairs at each home, the first `width` mm wide.
+
+    The first is wider if its numbers then fit.
+    """
     levels = campaign.levels(measurement, node)
     size = len(matrix.drawn_slots(levels.quantity))
     if size < 3:
@@ -237,8 +243,10 @@ def _ends(values: np.ndarray[Any, np.dtype[np.floating]]) -> tuple[float, float]
 
 
 def inside_sockets(campaign: Campaign, node: str, measurement: str, width: float = HALF) -> Iterator[Picture]:
-    """The first matrix of a large machine on the scale of its pairs inside a socket, where these are near each other
-    and no numbers by block tell them apart."""
+    """Draw the first matrix of a large machine on the scale of its pairs inside a socket.
+
+    It is omitted if the scale of all pairs already distinguishes these pairs, or if the matrix is small.
+    """
     data = matrix.inside_sockets(matrix.of_node(campaign.levels(measurement, node), node))
     if data is None:
         return
@@ -250,8 +258,7 @@ def inside_sockets(campaign: Campaign, node: str, measurement: str, width: float
 
 
 def difference(campaign: Campaign, node: str, measurement: str, width: float = HALF) -> Iterator[Picture]:
-    """The difference of a node's pairs from its peers'; nothing of a node without peers, as one beside machines of
-    other kinds is."""
+    """Draw the difference of a node's pairs from its peers; nothing without peers, as among unlike machines."""
     levels = campaign.levels(measurement, node)
     peers = campaign.peers(node, levels)
     if (
@@ -273,14 +280,13 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
 
 
 def _common_tolerance(findings: Sequence[Finding]) -> float | None:
-    """The tolerance of findings; None if they have several, as a scale shows that of all of its pairs."""
+    """Return the common tolerance of findings; None if they have several, as a scale applies to all of its pairs."""
     tolerances = {finding.tolerance for finding in findings if not finding.of_limit}
     return tolerances.pop() if len(tolerances) == 1 else None
 
 
 def _extreme(data: xr.Dataset) -> str:
-    """Which CPU lies farthest from the peers over all of its pairs, in words; that none is off by what is drawn at
-    least."""
+    """Name the CPU with the largest median difference from the peers; or state that none exceeds the tolerance."""
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         by_cpu = np.nanmedian(data.value, axis=1)
     tolerance = data[tolerance_band.ABOVE].item() if tolerance_band.ABOVE in data.coords else 0.0
@@ -296,7 +302,7 @@ def _suffix(home: int) -> str:
 
 
 def floor_plan(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
-    """The floor plan of a node in the colors of its latencies."""
+    """Draw the floor plan of a node in the colors of its latencies."""
     levels = campaign.levels(measurement, node)
     slots = levels.quantity.layout.slots
     if (
@@ -311,7 +317,7 @@ def floor_plan(campaign: Campaign, node: str, measurement: str) -> Iterator[Pict
 
 
 def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
-    """The medians between parts of a large machine, CCD by CCD or the like, with their numbers."""
+    """Draw the medians between components of a large machine, such as CCD by CCD, with their numbers."""
     data = matrix_tables.blocks(campaign.levels(measurement, node), node)
     if data is None:
         return
@@ -323,14 +329,16 @@ def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictu
 
 
 def width_of_blocks(data: xr.Dataset) -> float:
-    """So many mm that the numbers of a table of blocks have room, where a page has that."""
+    """Return the width in mm at which the numbers of a table of blocks fit, limited to the page."""
     letters = max(len(pixels.short(value)) for value in data.number.to_numpy().ravel().tolist())
     return min(max(HALF, _NAMES + (_LETTER * letters + _BETWEEN) * data.sizes["row"]), PAGE)
 
 
 def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
-    """A figure of each measurement of cells that has one, by NUMA node or over its one long dimension, and of all that
-    have values by CPU one a kind of CPUs: what a core has stands above each other."""
+    """Draw each measurement of cells by NUMA node or over its one long dimension.
+
+    Measurements by CPU share one figure per kind of CPUs, with the values of a core one above the other.
+    """
     by_cpu: list[xr.Dataset] = []
     for measurement in campaign.measurements(node, pairs=False):
         levels = campaign.levels(measurement, node)
@@ -356,7 +364,7 @@ def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
 
 
 def _with_ends(caption: str, *rows: tuple[str, np.ndarray[Any, np.dtype[np.floating]]]) -> str:
-    """A caption with the lowest and the highest value of each row; a title has its unit behind the last comma."""
+    """Return a caption with the lowest and highest value of each row; a title has its unit after the last comma."""
     ranges = []
     for title, values in rows:
         (what, _, unit), (low, high) = title.rpartition(", "), _ends(values)
@@ -369,7 +377,7 @@ def _width(data: xr.Dataset) -> float:
 
 
 def _by_cpu(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[xr.Dataset]:
-    """The strips of a measurement of CPUs: one, or one for each word of those that have a word or two."""
+    """Yield the strips of a measurement of CPUs: one, or one for each combination of words."""
     quantity, peers = levels.quantity, campaign.peers(node, levels)
     words = {dim: quantity.names[dim] for dim in quantity.dims if dim in quantity.names}
     if (
@@ -388,13 +396,13 @@ def _by_cpu(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[xr.Da
 
 
 def _in_strips(measurement: str) -> bool:
-    """Whether a measurement of CPUs has a strip of them for each word of its other dimensions."""
+    """Tell whether a measurement of CPUs has a strip for each word of its other dimensions."""
     of = known(measurement)
     return of is not None and of.strips
 
 
 def under_load(campaign: Campaign, node: str, jobs: Sequence[Job]) -> Iterator[Picture]:
-    """Of the newest job that loaded the node, clock and rate second by second, where that is more than one or two."""
+    """Draw clock and rate over the seconds of the newest job that loaded the node, if it lasted long enough."""
     by_job = (
         {name: [s for run in of.runs for s in run.get("load_seconds", ())] for name, of in sorted(job.measured.items())}
         for job in reversed(jobs)
@@ -442,8 +450,10 @@ def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tup
 
 
 def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
-    """The fleet's one figure: how far each node is from its peers in the metrics that decide; of a split fleet the
-    part that splits it."""
+    """Draw the distance of each node from its peers in the deciding metrics.
+
+    For a split fleet, draw the component that splits it.
+    """
     verdict = campaign.verdict
     apart = next((group for group in verdict.fleet.groups if group.component is not None), None)
     data = None
@@ -474,13 +484,13 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
 
 
 def _in_tolerances(node: NodeVerdict, distance: float) -> str:
-    """A distance in tolerances, in the words of the finding that has it."""
+    """Return a distance in tolerances, in the words of the finding that has it."""
     findings = (f for f in node.findings if f.tolerance and math.isclose(abs(f.effect) / f.tolerance, distance))
     return next((names.times(f.effect, f.tolerance) for f in findings), f"{distance:.1f}")
 
 
 def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture]:
-    """A typical node's matrix beside the node that differs most, or beside a second one, on one scale.
+    """Draw a typical node's matrix and that of the most different node, or of a second one, on one scale.
 
     Messages also have their histograms, minima, means and maxima, as LinkTest shows them.
     """
@@ -530,12 +540,12 @@ def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture
 
 
 def _finest(data: xr.Dataset) -> str:
-    """The finest level of a matrix; where two levels are one, the finer."""
+    """Return the finest level of a matrix; of two equal levels, the finer one."""
     return part_levels(data, "b")[0].name.partition(" = ")[0]
 
 
 def _of_two(typical: NodeVerdict, farthest: NodeVerdict, measurement: str) -> str:
-    """Which caption two nodes have in a measurement: of a few that differ none is typical."""
+    """Return the caption key of two nodes in a measurement; among a few that differ, none is typical."""
     if not farthest.counted:
         return "same"
     if typical.counted:
@@ -544,7 +554,7 @@ def _of_two(typical: NodeVerdict, farthest: NodeVerdict, measurement: str) -> st
 
 
 def _pairs_of(finding: Finding, typical: xr.Dataset, own: xr.Dataset) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """The pairs (a, b) of a finding that differ from a `typical` node's by more than its tolerance."""
+    """Return the pairs (a, b) of a finding that differ from a `typical` node's by more than its tolerance."""
     positions = {cpu: at for at, cpu in enumerate(own.b.to_numpy().tolist())}
     chosen = np.zeros(own.value.shape, dtype=np.bool_)
     for a, partners in finding.pairs.items():
@@ -556,8 +566,10 @@ def _pairs_of(finding: Finding, typical: xr.Dataset, own: xr.Dataset) -> np.ndar
 
 
 def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequence[str]) -> list[str]:
-    """Of nodes of one kind (urgent ones first) one that is like the others, and the one that differs most; of a split
-    fleet one of each group, of a uniform one two."""
+    """Return a typical node and the most different one, from nodes of one kind (urgent ones first).
+
+    A split fleet has one node of each group, a uniform fleet any two.
+    """
     nodes = campaign.verdict.nodes
     groups = list(dict.fromkeys(nodes[name].group for name in sorted(names_of, key=natural)))
     alike = [name for name in names_of if not nodes[name].counted] or list(names_of)
@@ -579,8 +591,10 @@ def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequ
 
 
 def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture]:
-    """Of each kind of machine that is compared the difference of every node's pairs in small, nodes with findings
-    first."""
+    """Draw small maps of the differences of every node's pairs for each compared kind of machine.
+
+    Nodes with findings come first.
+    """
     nodes, is_split = campaign.verdict.nodes, campaign.verdict.fleet.outcome is FleetOutcome.SPLIT
     for measurement, names_of in _compared(campaign, messages):
         levels = campaign.levels(measurement, names_of[0])
@@ -616,7 +630,8 @@ def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[P
 
 
 def _compared(campaign: Campaign, messages: bool) -> Iterator[tuple[str, list[str]]]:
-    """The kinds of machines; of a split fleet its groups together, the first group first, an equal number of each."""
+    """Yield the kinds of machines; for a split fleet its groups together, the first group first, equally many nodes
+    each."""
     if campaign.verdict.fleet.outcome is not FleetOutcome.SPLIT:
         yield from _kinds(campaign, messages)
         return
@@ -632,8 +647,10 @@ def _compared(campaign: Campaign, messages: bool) -> Iterator[tuple[str, list[st
 
 
 def machines(campaign: Campaign) -> tuple[list[Picture], str]:
-    """Machines that are no peers in the order given, on one scale for each measurement, with their medians below; and
-    a sentence on those that have no figure."""
+    """Draw machines without peers in the given order, on one scale per measurement, with their medians below.
+
+    Returns the figures, and a sentence about machines without a figure.
+    """
     nodes, alone = campaign.verdict.nodes, machines_in_order(campaign)
     if len(alone) < 2:
         return [], ""
@@ -668,7 +685,7 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
 
 
 def machines_in_order(campaign: Campaign) -> list[str]:
-    """Machines that are no peers, in the order given."""
+    """Return the machines without peers in the given order."""
     nodes = campaign.verdict.nodes
     order = [name for name in dict.fromkeys((*campaign.sheet, *nodes)) if name in nodes]
     return [name for name in order if _is_compared_with_none(nodes[name])]
@@ -679,7 +696,7 @@ def _is_compared_with_none(node: NodeVerdict) -> bool:
 
 
 def medians(classes: Sequence[ClassFigure], measurement: str) -> tuple[str, ...]:
-    """The medians of the classes of a measurement in words, those of a mixture by group."""
+    """Return the medians of the classes of a measurement in words, with one median per group of a mixture."""
     return tuple(
         f"{name}: {names.quantity(ns, 'ns')}"
         for figure in classes
@@ -689,7 +706,7 @@ def medians(classes: Sequence[ClassFigure], measurement: str) -> tuple[str, ...]
 
 
 def _kinds(campaign: Campaign, messages: bool) -> Iterator[tuple[str, list[str]]]:
-    """The first measurement of pairs that each kind of machine has, and the nodes of that kind, urgent ones first.
+    """Yield the first measurement of pairs of each kind of machine, and its nodes, urgent ones first.
 
     Pairs exchange `messages` or cache lines.
     """
@@ -712,7 +729,7 @@ def _marked(campaign: Campaign) -> list[str]:
 
 
 def tolerances_map(campaign: Campaign) -> Iterator[Picture]:
-    """How much of its tolerances each node uses, by metric; of many nodes those that use most."""
+    """Draw the share of its tolerances that each node uses, by metric; in a large fleet, the largest shares."""
     nodes = campaign.verdict.nodes
     share = {
         name: max((agreement.share for agreement in node.agreements), default=0.0)
@@ -730,7 +747,7 @@ def tolerances_map(campaign: Campaign) -> Iterator[Picture]:
 
 
 def over_time(campaign: Campaign) -> Iterator[Picture]:
-    """Where something goes with the time of measuring, the class with most pairs of each node in that order."""
+    """Draw the largest class of pairs of each node over the time of measuring, if there is a trend."""
     if not campaign.verdict.fleet.over_time:
         return
     by_class: dict[tuple[str, int, str], dict[str, ClassFigure]] = {}
@@ -752,7 +769,7 @@ def over_time(campaign: Campaign) -> Iterator[Picture]:
 
 
 def _started(campaign: Campaign, measurement: str) -> dict[str, str]:
-    """When the first run of each node's newest job began."""
+    """Return the start of the first run of each node's newest job."""
     out: dict[str, str] = {}
     for quantity in campaign.fleet.pairs:
         if quantity.measurement == measurement:
@@ -762,8 +779,10 @@ def _started(campaign: Campaign, measurement: str) -> dict[str, str]:
 
 
 def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
-    """The messages between the nodes of a partition: a matrix and a histogram; of several sizes also the matrix of the
-    smallest, and time and bandwidth over size."""
+    """Draw the messages between the nodes of a partition: a matrix and a histogram.
+
+    With several sizes, also draw the matrix of the smallest, and time and bandwidth over size.
+    """
     fabric = campaign.verdict.fabric[number]
     if not np.isfinite(np.array(fabric.median_ns, dtype=np.float64)).any():
         return

@@ -1,4 +1,4 @@
-"""The groups of a split fleet on its pages: who is in each, how far it is from another, and the medians of each."""
+"""The groups of a split fleet on its pages: their nodes, differences and medians."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from nodeprint.report.pages.blocks import Cell, Table
 from nodeprint.report.pages.common import without_empty
 from nodeprint.settings.texts import say
 
-#: Rows of medians: those that are farthest apart.
+#: The most rows of medians, the largest differences first.
 _MOST_MEDIANS = 8
 
 
 def of_nodes(fleet: FleetVerdict, letter: str) -> tuple[str, str, str, str]:
-    """What the table of page 1 says of the nodes of a group: what differs, by how much, the tolerance, and what to
-    do."""
+    """Return the cells of a group's nodes in the table of page 1: metric, difference, tolerance, and next step."""
     by_name = {of.name: of for of in fleet.groups}
     group = by_name[letter]
     if group.component is None:
@@ -30,7 +29,7 @@ def of_nodes(fleet: FleetVerdict, letter: str) -> tuple[str, str, str, str]:
 
 
 def numbers(fleet: FleetVerdict) -> Table:
-    """How far each group of a split fleet is from another: the numbers of its figure."""
+    """Return the difference of each group from another: the numbers of the split fleet's figure."""
     rows = tuple(
         (
             group.name,
@@ -50,7 +49,7 @@ def numbers(fleet: FleetVerdict) -> Table:
 
 
 def medians(verdict: Verdict) -> Table:
-    """The medians of each group of a split fleet in what they are farthest apart in, the others beside the first."""
+    """Return the medians of each group of a split fleet with the largest differences, compared with the first group."""
     groups = verdict.fleet.groups if verdict.fleet.outcome is FleetOutcome.SPLIT else ()
     of_groups = [_medians([verdict.nodes[name] for name in group.nodes if name in verdict.nodes]) for group in groups]
     shared = [key for key in (of_groups or [{}])[0] if all(key in of for of in of_groups)]

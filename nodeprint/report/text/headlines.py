@@ -51,7 +51,7 @@ def campaign_outcome(verdict: Verdict) -> str:
 
 
 def _messages(fabric: FabricVerdict) -> str:
-    """Describe the messages of a partition that are not uniform, for the first line: `SUSPECTS: messages of compute`."""
+    """Describe a partition's messages that are not uniform, for the first line: `SUSPECTS: messages of compute`."""
     if fabric.outcome is FleetOutcome.UNIFORM:
         return ""
     return say("first_line_fabric", outcome=fabric.outcome.with_class, partition=printable(fabric.partition, 60))

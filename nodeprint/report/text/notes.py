@@ -32,7 +32,7 @@ _FAR = 2.5
 
 
 def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
-    """Return the notes on the fleet: groups unless `in_table`, shared differences, excessive spreads and limits, notes."""
+    """Return the fleet's notes: groups unless `in_table`, shared differences, excessive spreads and limits, others."""
     fleet = verdict.fleet
     of_groups = (
         [group_sentences.group(component) for component in fleet.groups]
