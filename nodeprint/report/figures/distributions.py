@@ -1,4 +1,4 @@
-"""How values are distributed: the pairs of each class beside those of the peers, and all values."""
+"""Distributions of values: the pairs of each class compared with the peers', and histograms."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ from nodeprint.settings.texts import say
 from nodeprint.stats.mixture import MIXED, few_near
 
 _BINS, _BARS = 80, 16
-#: Axes of differences reach so far at least and at most, percent.
+#: The smallest and largest extent of an axis of differences, percent.
 _LEAST_REACH, _MOST_REACH = 2.0, 60.0
 
 
 def by_class(levels: NodeLevels, node: str, home: int | None = None, peers: Sequence[str] = ()) -> xr.Dataset:
-    """The pairs of each class on a node and on its peers in percent from the median of the peers' class; of a node
-    without peers from its own.
+    """Return the pairs of each class on a node and its peers, in percent from the median of the peers' class.
 
-    A class whose sockets differ by more than the judge's MIXED is one class for each socket, as the median of all would
-    be that of no pair. Its label has the median, and how many times that of the fastest socket it is. If few pairs are
-    near the median and no socket says why, it has the range instead.
+    Without peers the reference is the node's own median. If the sockets of a class differ by more than the judge's
+    MIXED, each socket is a class: the overall median would match no pair. The label has the median and its ratio to the
+    fastest socket. If few pairs are near the median and sockets do not explain it, the label has the range.
     """
     quantity = levels.quantity
     start = quantity.homes.index(home_of(quantity, home)) * len(quantity.pairs)
@@ -68,13 +67,13 @@ def by_class(levels: NodeLevels, node: str, home: int | None = None, peers: Sequ
 
 
 def _median(values: Floats, others: Floats) -> float:
-    """The median of the peers' values that were measured, of a node without peers its own."""
+    """Return the median of the peers' finite values, or of the node's own without any."""
     finite = others[np.isfinite(others)]
     return float(np.median(finite if finite.size else values[np.isfinite(values)]))
 
 
 def _class(name: str, values: Floats, others: Floats, unit: Unit, more: str = "", *, said: str = "") -> xr.Dataset:
-    """The values of a class on the node and its peers, with its label: the median and `more`, or what is `said`."""
+    """Return the values of a class on the node and its peers; the label is `said`, or else the median and `more`."""
     own, theirs = values[np.isfinite(values)], others[np.isfinite(others)]
     median = _median(values, others)
     label = said or f"{'peers ' if theirs.size else ''}{median / unit.size:.3g} {unit.name}{more}"
@@ -89,13 +88,13 @@ def _class(name: str, values: Floats, others: Floats, unit: Unit, more: str = ""
 
 
 def _rows(data: xr.Dataset, width: float) -> Frame:
-    """A row for each class."""
+    """Return a frame with a row for each class."""
     return Frame(width, 7.5 * len(np.unique(data.label.to_numpy())))
 
 
 @primitive(_rows)
 def classes(ax: Axes, data: xr.Dataset, style: Style) -> None:
-    """Draw for each class the shape of the node's values, filled, over the outline of the peers', and its median."""
+    """Draw each class: the node's filled distribution over the outline of the peers', and its median."""
     values, of_peers, label = (data[name].to_numpy() for name in ("value", "of_peers", "label"))
     labels = list(dict.fromkeys(label.tolist()))
     reach = float(np.clip(1.1 * np.quantile(np.abs(values), 0.995), _LEAST_REACH, _MOST_REACH))
@@ -106,7 +105,7 @@ def classes(ax: Axes, data: xr.Dataset, style: Style) -> None:
             of_class = values[chosen & (label == name)]
             if not of_class.size:
                 continue
-            clipped = np.clip(of_class, -reach, reach)  # the last hold what is beyond, too
+            clipped = np.clip(of_class, -reach, reach)  # the outermost bins include the values beyond
             counts = np.histogram(clipped, bins=_BINS, range=(-reach, reach))[0]
             top = row - 0.85 * counts / counts.max()
             ax.fill_between(
@@ -136,14 +135,16 @@ def classes(ax: Axes, data: xr.Dataset, style: Style) -> None:
 
 
 def _low(_: xr.Dataset, width: float) -> Frame:
-    """Low and wide."""
+    """Return a low and wide frame."""
     return Frame(width, 26.0)
 
 
 @primitive(_low)
 def histogram(ax: Axes, data: xr.Dataset, style: Style) -> None:
-    """Draw how many pairs of a matrix have which value, each once, in its colors; the outermost bars hold what is
-    beyond, too. One of several has its name above."""
+    """Draw the histogram of a matrix's pairs, each pair once, in its colors.
+
+    The outermost bars include the values beyond. One of several histograms has its name above.
+    """
     scale, values = scale_of(data), data.value.to_numpy()
     start, end = np.indices(values.shape)
     counted = values[np.isfinite(values) & ((start < end) if data.attrs["symmetric"] else (start != end))]

@@ -1,4 +1,4 @@
-"""Messages between nodes: how long one from the row's node to the column's takes, and those of a finding."""
+"""Messages between nodes: times from the row's node to the column's, and the messages of a finding."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from nodeprint.report.names import message_size
 
 
 def medians(verdict: FabricVerdict, *, smallest: bool = False) -> xr.Dataset:
-    """The medians over runs node by node, with the switches or racks as brackets; nodes of findings are marked. Of
-    several message sizes those of the one that decides, or of the `smallest`, of which no finding is."""
+    """Return the medians over runs, node by node, with switches or racks as brackets; nodes of findings are marked.
+
+    With several message sizes, the medians are those of the deciding size, or of the `smallest`, which has no findings.
+    """
     values = np.array(verdict.smallest_ns if smallest else verdict.median_ns, dtype=np.float64)
     unit = shown_unit("ns", values)
     values = values / unit.size
@@ -36,8 +38,10 @@ def medians(verdict: FabricVerdict, *, smallest: bool = False) -> xr.Dataset:
 
 
 def over_sizes(verdict: FabricVerdict, *, bandwidth: bool = False) -> xr.Dataset:
-    """Messages over their size, a line for the links within a switch or rack and one for those between them: the median
-    and range of the links, as time or as `bandwidth`."""
+    """Return the median and range of links over message sizes, as time or as `bandwidth`.
+
+    Links within a switch or rack and links between them have separate lines.
+    """
     several = all(verdict.places) and len(set(verdict.places)) > 1
     unit = shown_unit("ns", np.array([[figure.median_ns for figure in verdict.by_size]]))
     each = []
@@ -49,7 +53,7 @@ def over_sizes(verdict: FabricVerdict, *, bandwidth: bool = False) -> xr.Dataset
         times = np.array([(figure.median_ns, figure.low_ns, figure.high_ns) for figure in figures]).T
         middle, low, high = times / unit.size
         if bandwidth:
-            middle, high, low = messages_at_once(verdict.operation) * sizes / times  # bytes a nanosecond
+            middle, high, low = messages_at_once(verdict.operation) * sizes / times  # bytes per nanosecond
         name = ("within a switch or rack" if within else "between switches or racks") if several else "all links"
         each.append(line(name, sizes, middle, low, high))
     title = "bandwidth, GB/s" if bandwidth else f"time of a message, {unit.name}"
@@ -57,7 +61,7 @@ def over_sizes(verdict: FabricVerdict, *, bandwidth: bool = False) -> xr.Dataset
 
 
 def of_finding(fabrics: Iterable[FabricVerdict], finding: Finding) -> FabricVerdict:
-    """The messages that a finding is of. Raises NodeprintError where they are not among `fabrics`."""
+    """Return the messages of a finding. Raises NodeprintError if they are not among `fabrics`."""
     ends = {str(finding.component.where[key]) for key in ("node", "to") if key in finding.component.where}
     for fabric in fabrics:
         if fabric.measurement == finding.measurement and ends <= set(fabric.nodes):
@@ -66,12 +70,12 @@ def of_finding(fabrics: Iterable[FabricVerdict], finding: Finding) -> FabricVerd
 
 
 def own_messages(verdict: FabricVerdict, finding: Finding) -> xr.Dataset:
-    """The messages of a finding: of a slow node those with every other node in the slow direction, of a slow link those
-    between its two ends.
+    """Return the messages of a finding, compared with their expected times.
 
-    Expected is what the kind of link and the other end (of a link both ends) add up to in the judge's fit
-    (`judge.messages.terms`), here of the medians over all runs. Peers are the messages that the other nodes have with
-    the same end. Raises NodeprintError where no message of the finding was measured.
+    For a slow node these are its messages with every other node, in the slow direction. For a slow link they are the
+    messages between its two ends. Expected times come from the kind of link and the other end (for a link, both ends).
+    They are the sums in the judge's fit (`judge.messages.terms`) of the medians over all runs. Peers are the messages
+    of the other nodes with the same end. Raises NodeprintError if no message of the finding was measured.
     """
     logs = np.log(np.array(verdict.median_ns, dtype=np.float64))
     fitted = messages.terms(logs[None], verdict.places)

@@ -24,14 +24,14 @@ from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
 from nodeprint.settings.texts import say
 
-#: Sizes in units of a core's side: the room around what is inside of a box, above it for its name, between boxes.
+#: Sizes in units of a core's side: padding inside a box, header for its name, gap between boxes.
 _PAD, _HEAD, _GAP = 0.12, 0.75, 0.12
-#: In mm: the most that a core's side takes, and the most that a machine is high.
+#: In mm: the largest side of a core, and the largest height of a machine.
 _MOST_CORE, _MOST_HIGH = 14.0, 220.0
 
 
 class Box(msgspec.Struct, frozen=True):
-    """A box of a size: boxes inside, each at its place from the lower left corner, or the number of a core."""
+    """A box of a size: inner boxes with positions from the lower left corner, or the number of a core."""
 
     width: float
     height: float
@@ -48,8 +48,10 @@ def of_pairs(
     *,
     marked: Sequence[int] = (),
 ) -> xr.Dataset:
-    """Each core in the color of the median of its pairs with the others of its socket: over all sockets it would be
-    that of no pair."""
+    """Color each core by the median of its pairs within its socket.
+
+    The median over all sockets would match no pair.
+    """
     quantity = levels.quantity
     slots = drawn_slots(quantity)
     square = square_of(quantity, levels.of(node), home_of(quantity, home), slots) / levels.unit.size
@@ -62,7 +64,7 @@ def of_pairs(
 
 
 def of_cells(levels: NodeLevels, node: str) -> xr.Dataset:
-    """Each core in the color of the median of its cells."""
+    """Color each core by the median of its cells."""
     quantity, of_node = levels.quantity, levels.of(node) / levels.unit.size
     cpus = quantity.places["cpu"]
     values = {int(slot): float(np.nanmedian(of_node[cpus == slot])) for slot in np.unique(cpus)}
@@ -78,7 +80,9 @@ def _plan(
     marked: Sequence[int],
 ) -> xr.Dataset:
     slots = levels.quantity.layout.slots
-    first: dict[tuple[int, ...], int] = {}  # the first thread of each core stands for it, or the one that has a value
+    first: dict[
+        tuple[int, ...], int
+    ] = {}  # each core is represented by its first thread, or by the thread with a value
     for slot in range(len(slots)):
         key = tuple(slots[slot, :THREAD].tolist())
         if key not in first or (first[key] not in values and slot in values):
@@ -99,7 +103,7 @@ def _plan(
 
 
 def _machine(data: xr.Dataset) -> Box:
-    """The machine as nested boxes."""
+    """Return the machine as nested boxes."""
     known = [level for level in range(len(NAMES)) if NAMES[level].lower() in data.coords]
     columns = [data[NAMES[level].lower()].to_numpy().tolist() for level in known]
     places = {core: dict(zip(known, place, strict=True)) for core, place in enumerate(zip(*columns, strict=True))}
@@ -108,7 +112,7 @@ def _machine(data: xr.Dataset) -> Box:
 
 
 def _says_something(level: int, known: Sequence[int], places: Mapping[int, Mapping[int, int]]) -> bool:
-    """Whether a level has several parts, and others than the next finer one, which may be that of cores."""
+    """Tell whether a level has several components that differ from those of the next finer level (or of cores)."""
 
     def parts(last: int) -> int:
         return len({tuple(place[of] for of in known if of <= last) for place in places.values()})
@@ -118,7 +122,7 @@ def _says_something(level: int, known: Sequence[int], places: Mapping[int, Mappi
 
 
 def _boxes(cores: Sequence[int], levels: Sequence[int], places: Mapping[int, Mapping[int, int]]) -> Box:
-    """The boxes of some cores, level by level."""
+    """Return the boxes of some cores, level by level."""
     if not levels:
         boxes = [Box(1.0, 1.0, core=core) for core in cores]
         return _arranged(boxes, _columns(len(boxes), 1.0, 1.0), 0.06)
@@ -136,7 +140,7 @@ def _boxes(cores: Sequence[int], levels: Sequence[int], places: Mapping[int, Map
 
 
 def _columns(count: int, width: float, height: float) -> int:
-    """Columns that make a grid about 1.6 times as wide as high, with few places empty."""
+    """Return the number of columns for a grid about 1.6 times as wide as high, with few empty positions."""
 
     def ugliness(columns: int) -> float:
         rows = -(-count // columns)
@@ -146,7 +150,7 @@ def _columns(count: int, width: float, height: float) -> int:
 
 
 def _arranged(boxes: Sequence[Box], columns: int, gap: float) -> Box:
-    """Boxes row by row from the upper left corner."""
+    """Arrange boxes row by row from the upper left corner."""
     rows = [boxes[start : start + columns] for start in range(0, len(boxes), columns)]
     width = max(sum(box.width for box in row) + gap * (len(row) - 1) for row in rows)
     heights = [max(box.height for box in row) for row in rows]
@@ -166,7 +170,7 @@ def _arranged(boxes: Sequence[Box], columns: int, gap: float) -> Box:
 
 
 def _frame(data: xr.Dataset, width: float) -> Frame:
-    """As high as the boxes need at their width."""
+    """Return a frame as high as the boxes need at their width."""
     machine = _machine(data)
     aspect = machine.height / machine.width
     return Frame(width, aspect=aspect, most=min(_MOST_CORE * machine.width, _MOST_HIGH / aspect))
@@ -174,7 +178,7 @@ def _frame(data: xr.Dataset, width: float) -> Frame:
 
 @primitive(_frame)
 def floorplan(ax: Axes, data: xr.Dataset, style: Style) -> None:
-    """Draw the boxes, with the number of each core where there is room, and the scale."""
+    """Draw the boxes, the number of each core if it fits, and the scale."""
     machine, scale = _machine(data), scale_of(data)
     names, values, marked = data.cpu.to_numpy(), data.value.to_numpy(), data.marked.to_numpy()
     ax.set_axis_off()
@@ -215,7 +219,7 @@ def floorplan(ax: Axes, data: xr.Dataset, style: Style) -> None:
 
 
 def _has_room(ax: Axes, machine: Box, points: float, until: float = 0.0) -> bool:
-    """Whether a core's side has so many points, and fewer than those from which on something longer is written."""
+    """Tell whether a core's side has at least `points` points, but less than `until`, which fits a longer text."""
     unit = min(np.array(size_pt(ax)) / (machine.width, machine.height))
     return unit > points and not 0 < until < unit
 
@@ -223,7 +227,7 @@ def _has_room(ax: Axes, machine: Box, points: float, until: float = 0.0) -> bool
 def _flat(
     box: Box, x: float, y: float, frames: list[tuple[float, float, Box]], cells: list[tuple[float, float, int]]
 ) -> None:
-    """All boxes with names, and all cores, at their places on the page."""
+    """Collect all named boxes, and all cores, with their positions on the page."""
     if box.core is not None:
         cells.append((x, y, box.core))
     if box.name:

@@ -1,4 +1,4 @@
-"""Parts of a machine whose CPUs have no labels, as they are found in its matrix (`nodeprint.structure`)."""
+"""Components of a machine without CPU labels, as detected in its matrix (`nodeprint.structure`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nodeprint.report.figures.part_levels import outlined
 from nodeprint.settings.texts import say
 from nodeprint.structure.found import LevelName, Structure
 
-#: By found level the level whose outline it has; threads of a core are not outlined.
+#: The outline of each detected level; threads of a core have none.
 _OUTLINED_AS: dict[LevelName, Level] = {
     "ccx": "ccx",
     "group": "ccx",
@@ -29,17 +29,19 @@ _FEWEST = 4
 
 
 def structure_of(levels: NodeLevels, node: str, square: Floats, slots: Ints) -> Structure | None:
-    """The groups that are found in a node's matrix (`square`, of `slots`) and are its parts; None where its CPUs have
-    labels or are too few."""
+    """Return the groups detected in a node's matrix (`square`, of `slots`) if its CPUs have no labels.
+
+    None if the CPUs have labels or are too few.
+    """
     return None if levels.quantity.layout.slots[:, SOCKET].max(initial=-1) > -1 else found(levels, node, square, slots)
 
 
 def found(levels: NodeLevels, node: str, square: Floats, slots: Ints) -> Structure | None:
-    """The groups that are found in a node's matrix whatever its labels, searched once; None of too few CPUs."""
+    """Return the groups detected in a node's matrix whatever its labels, cached; None for too few CPUs."""
     if len(slots) < _FEWEST:
         return None
     if node not in levels.found:
-        from nodeprint import structure  # noqa: PLC0415 (half a second to import, for matrices without labels alone)
+        from nodeprint import structure  # noqa: PLC0415 (imports for half a second; only for matrices without labels)
 
         numbers = levels.nodes[levels.rows[node]].cpus or range(len(levels.quantity.layout.slots))
         levels.found[node] = structure.find(square, [numbers[slot] for slot in slots.tolist()])
@@ -47,12 +49,15 @@ def found(levels: NodeLevels, node: str, square: Floats, slots: Ints) -> Structu
 
 
 def in_groups(structure: Structure, cpus: tuple[int, ...]) -> tuple[Ints, dict[str, xr.Variable]]:
-    """In which order CPUs (OS numbers) are drawn so that each group is in one piece, and the groups of each level as
-    coordinates in this order, the finest first. A group that is a single core has a negative number."""
+    """Return a drawing order of CPUs that keeps each group contiguous, and the groups as coordinates.
+
+    CPUs are OS numbers. Coordinates follow this order, the finest level first. A group of a single core has a negative
+    number.
+    """
     number = {cpu: at for at, cpu in enumerate(cpus)}
     of_cpu = np.zeros((len(structure.levels), len(cpus)), dtype=np.int64)
     for row, level in enumerate(structure.levels):
-        for group in level.groups:  # by its lowest CPU, as groups are numbered in no order
+        for group in level.groups:  # by its lowest CPU, as group numbers have no order
             of_cpu[row, [number[cpu] for cpu in group]] = min(number[cpu] for cpu in group)
     smt = structure.level("smt")
     cores = np.arange(len(cpus))
@@ -75,8 +80,10 @@ def in_groups(structure: Structure, cpus: tuple[int, ...]) -> tuple[Ints, dict[s
 
 
 def _kinds(cores: Ints) -> dict[str, xr.Variable]:
-    """Cores of several kinds, as in a hybrid, by the threads that each has; nothing where all have equally many, or
-    where these do not stand together."""
+    """Return the kinds of cores in a hybrid processor by their number of threads.
+
+    Empty if all cores have equally many, or if the kinds are not contiguous.
+    """
     _, core, threads = np.unique(cores, return_inverse=True, return_counts=True)
     of_cpu = threads[core.ravel()]
     changes = np.flatnonzero(of_cpu[1:] != of_cpu[:-1])

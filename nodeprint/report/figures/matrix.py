@@ -1,4 +1,4 @@
-"""Matrices with labeled axes: pairs of CPUs or nodes with the outlines of their parts, and tables."""
+"""Matrices with labeled axes: pairs of CPUs or nodes with outlined components, and tables."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from nodeprint.report.names import shortened, without_domain
 from nodeprint.settings.texts import say
 from nodeprint.structure.found import Structure
 
-#: Matrices of so many CPUs have numbers in their cells where there is room.
+#: Matrices of up to this many CPUs have numbers in their cells if there is room.
 MOST_NUMBERS = 32
-#: Differences are drawn to at least this, in percent: noise looks like noise.
+#: The smallest extent of a scale of differences, in percent, so that noise looks like noise.
 LEAST_REACH = 3.0
-#: Numbers along an axis of a larger one, at most.
+#: The most numbers along an axis of a larger matrix.
 _TICKS = 16
-#: In mm: the most that a cell takes, and the least side of a matrix; longer names are cut in the middle.
+#: In mm: the largest cell and the smallest side of a matrix. Longer names are cut in the middle.
 _MOST_CELL, _LEAST_SIDE, _MOST_LETTERS = 14.0, 30.0, 24
-#: Pairs inside a socket, or of a finding, that span less of a scale have one of their own.
+#: Pairs inside a socket, or of a finding, get their own scale below this share of the full scale.
 _NEAR = 0.4
-#: In mm: a row of a table with a number, and the least that a row takes.
+#: In mm: a row of a table with a number, and the smallest row.
 _ROW, _LEAST_ROW = 4.4, 0.15
-#: More rows of a table have no names, those of findings excepted.
+#: In a table with more rows, only rows of findings have names.
 MOST_NAMED_ROWS = 72
 
 
@@ -61,10 +61,10 @@ def square(
     marked: Collection[int] = (),
     directed: bool = False,
 ) -> xr.Dataset:
-    """A matrix of pairs (a, b), NaN where nothing was measured, of places with labels.
+    """Return a matrix of pairs (a, b) of labeled places, NaN if not measured.
 
-    `axis` says what the labels are, `parts` are coordinates of the places (of the dimension `place`), `marked` the
-    positions of those of a finding. `directed`: from the row to the column, and not the same in both ways.
+    `axis` names the kind of labels, and `parts` are coordinates of the places (dimension `place`). `marked` are
+    positions of a finding. If `directed`, values go from the row to the column, and the matrix is asymmetric.
     """
     what, coordinates = axis.partition(",")[0], {}
     for end in "ab":
@@ -81,8 +81,10 @@ def square(
 
 
 def of_node(levels: NodeLevels, node: str, home: int | None = None) -> xr.Dataset:
-    """The pairs of a node at a `home` of the quantity (the first where none is named). CPUs without labels are in the
-    groups that are found in the matrix."""
+    """Return the pairs of a node at a `home` of the quantity (the first by default).
+
+    CPUs without labels are in the groups detected in the matrix.
+    """
     at_home = home_of(levels.quantity, home)
     slots = drawn_slots(levels.quantity)
     parts, axis = part_coordinates("place", levels.quantity.layout.slots[slots]), _axis(_cpus(levels, node, slots))
@@ -97,13 +99,16 @@ def of_node(levels: NodeLevels, node: str, home: int | None = None) -> xr.Datase
 
 
 def scaled(data: xr.Dataset, low: float, high: float) -> xr.Dataset:
-    """The same on a scale from `low` to `high`: other values have the colors of its ends."""
+    """Return the data on a scale from `low` to `high`; values beyond have the colors of its ends."""
     return data.assign(value=data.value.assign_attrs(low=low, high=high))
 
 
 def inside_sockets(data: xr.Dataset) -> xr.Dataset | None:
-    """A node's matrix on the scale of its pairs inside a socket beyond their finest parts, where all others would leave
-    these few of the colors: other pairs have those of the ends. None where there are no such pairs or levels."""
+    """Return a node's matrix on the scale of its pairs inside a socket, except those in its finest components.
+
+    Other pairs have the colors of the ends. None without such pairs or levels, or if these pairs already use enough
+    colors of the full scale.
+    """
     levels, size = part_levels(data, "b"), data.sizes["b"]
     socket = next((level for level in levels if level.outline == "socket"), None)
     if socket is None or len(levels) < 2 or size <= MOST_NUMBERS:
@@ -115,7 +120,7 @@ def inside_sockets(data: xr.Dataset) -> xr.Dataset | None:
 
 
 def near_limits(matrices: Sequence[xr.Dataset], chosen: npt.NDArray[np.bool_]) -> tuple[float, float] | None:
-    """The scale of the `chosen` pairs (a, b) of matrices, None if they use enough colors of the scale of all pairs."""
+    """Return the scale of the `chosen` pairs (a, b) of matrices; None if they use enough colors of the full scale."""
     values = [data.value.to_numpy()[chosen] for data in matrices]
     if not any(np.isfinite(of).any() for of in values):
         return None
@@ -125,15 +130,17 @@ def near_limits(matrices: Sequence[xr.Dataset], chosen: npt.NDArray[np.bool_]) -
 
 
 def _numbers_of(level: PartLevel, size: int) -> Ints:
-    """By place the number of its part in the order of the parts."""
+    """Return the number of each place's component, in the order of the components."""
     starts = [start for start, _, _ in level.groups]
     return np.searchsorted(starts, np.arange(size), side="right").astype(np.int64)
 
 
 def of_cells(levels: NodeLevels, node: str, dim: str, place: int, name: str) -> xr.Dataset | None:
-    """The values of a measurement of cells with CPUs `a` and `b` at a `place` of its dimension `dim` (a number, or that
-    of a word), as contended atomics have by their kind, with its `name`; over its other dimensions the median. None of
-    fewer than three CPUs."""
+    """Return the values of a cell measurement with CPUs `a` and `b` as a matrix; None for fewer than three CPUs.
+
+    An example is the kinds of contended atomics. The values belong to `place`, a coordinate of dimension `dim` with the
+    name `name`. Other dimensions are reduced to their median.
+    """
     quantity = levels.quantity
     chosen = quantity.places[dim] == place
     a, b = (quantity.places[end][chosen] for end in "ab")
@@ -152,12 +159,12 @@ def of_cells(levels: NodeLevels, node: str, dim: str, place: int, name: str) -> 
 
 
 def structure_at(levels: NodeLevels, node: str) -> Structure | None:
-    """The groups that are found in a node's matrix at the first home; None where its CPUs have labels or are few."""
+    """Return the groups detected in a node's matrix at the first home; None if its CPUs have labels or are few."""
     return structure_of(levels, node, *_at_first_home(levels, node))
 
 
 def found_at(levels: NodeLevels, node: str) -> Structure | None:
-    """The same whatever the labels of its CPUs: what the latencies alone say."""
+    """Return the groups detected in the latencies alone, whatever the labels of the CPUs."""
     return found(levels, node, *_at_first_home(levels, node))
 
 
@@ -176,8 +183,10 @@ def difference(
     marked: Collection[int] = (),
     reach: float | None = None,
 ) -> xr.Dataset:
-    """By pair the difference from the median of the peers in percent, to `reach` percent; `tolerance` is relative (0.02
-    is 2 %), `marked` are OS numbers of CPUs."""
+    """Return the difference of each pair from the median of the peers, in percent; the scale reaches `reach` percent.
+
+    `tolerance` is relative (0.02 is 2%), `marked` are OS numbers of CPUs.
+    """
     at_home = home_of(levels.quantity, home)
     slots = drawn_slots(levels.quantity)
     values, peer_values = levels.of(node), levels.of_peers(node, peers)
@@ -199,7 +208,7 @@ def difference(
 
 
 def of_differences(data: xr.Dataset, tolerance: float | None, least: float = 0.0) -> xr.Dataset:
-    """The same on a scale of differences on both sides of none, to `least` percent or more, with a tolerance."""
+    """Return the data on a symmetric scale of differences, to `least` percent or more, with a tolerance."""
     reach = max(difference_reach(data.value.to_numpy(), tolerance), least)
     out = scaled(data, -reach, reach)
     out.value.attrs["map"] = "differences"
@@ -207,21 +216,23 @@ def of_differences(data: xr.Dataset, tolerance: float | None, least: float = 0.0
 
 
 def difference_reach(percent: Floats, tolerance: float | None, least: float = LEAST_REACH) -> float:
-    """How far a scale of differences (percent) reaches to both sides, at `least`."""
+    """Return the extent of a symmetric scale of differences (percent), at least `least`."""
     finite = np.abs(percent[np.isfinite(percent)])
     far = float(np.quantile(finite, 0.998)) if finite.size else 0.0
     return max(least, far, 1.5 * (tolerance or 0.0))
 
 
 def drawn_slots(quantity: Measured) -> Ints:
-    """The slots that a matrix has: all that have more than one pair, so that a core's second thread, of which the pair
-    with the first alone is measured, takes no row. Of a machine with one pair both."""
+    """Return the slots of a matrix: those with more than one pair.
+
+    A core's second thread, measured only with the first, thus has no row. A machine with one pair has both slots.
+    """
     count = np.bincount(quantity.pairs.ravel(), minlength=len(quantity.layout.slots))
     return np.flatnonzero(count > (1 if count.max(initial=0) > 1 else 0))
 
 
 def square_of(quantity: Measured, places: Floats, home: int, slots: Ints) -> Floats:
-    """Values by place as a matrix of `slots` at a home, filled on both sides."""
+    """Return values by place as a symmetric matrix of `slots` at a home."""
     pairs = quantity.pairs
     start = quantity.homes.index(home) * len(pairs)
     size = len(quantity.layout.slots)
@@ -231,7 +242,7 @@ def square_of(quantity: Measured, places: Floats, home: int, slots: Ints) -> Flo
 
 
 def home_of(quantity: Measured, home: int | None) -> int:
-    """A home of a quantity of pairs, the first where none is named. Raises NodeprintError where it has none such."""
+    """Return a home of a quantity of pairs, the first by default. Raises NodeprintError for an unknown home."""
     if not quantity.of_pairs:
         advice = "name a measurement of pairs, such as coherence-cas"
         raise NodeprintError(f"{quantity.measurement} does not measure pairs of CPUs", advice=advice)
@@ -247,7 +258,7 @@ def _cpus(levels: NodeLevels, node: str, slots: Ints) -> tuple[str, ...]:
 
 
 def _axis(cpus: Sequence[str]) -> str:
-    """What the rows are: CPUs, and that they stand in another order than that of their numbers."""
+    """Return the axis title: CPUs, with a remark if they are not in the order of their numbers."""
     numbers = list(map(int, cpus))
     return "CPU" if numbers == sorted(numbers) else say("axes", "components")
 
@@ -256,7 +267,7 @@ def _axis(cpus: Sequence[str]) -> str:
 
 
 def _frame(data: xr.Dataset, width: float) -> Frame:
-    """A square, or rows of 4 mm, thinner if there are many."""
+    """Return the frame of a square, or of rows of 4 mm, thinner if there are many."""
     rows, columns = data.value.shape
     if is_square(data):
         return Frame(width, aspect=1.0, least=_LEAST_SIDE, most=max(_MOST_CELL * columns, 42.0))
@@ -265,16 +276,16 @@ def _frame(data: xr.Dataset, width: float) -> Frame:
 
 
 def is_square(data: xr.Dataset) -> bool:
-    """Whether rows and columns are the same places."""
+    """Tell whether rows and columns are the same places."""
     return "symmetric" in data.attrs
 
 
 @primitive(_frame)
 def matrix(ax: Axes, data: xr.Dataset, style: Style) -> None:
-    """Draw a matrix with labeled axes, its parts and its scale: of pairs, or a table of rows and columns.
+    """Draw a matrix with labeled axes, components and scale: of pairs, or a table of rows and columns.
 
-    Numbers are written where they have room: those of the variable `number`, else the values. Triangles mark the places
-    of a finding, or the names of its rows.
+    Numbers are written if they fit: those of the variable `number`, or else the values. Triangles mark the places of a
+    finding, or the names of its rows.
     """
     if is_square(data):
         pairs(ax, data, style)
@@ -284,7 +295,7 @@ def matrix(ax: Axes, data: xr.Dataset, style: Style) -> None:
 
 
 def pairs(ax: Axes, data: xr.Dataset, style: Style) -> None:
-    """Draw a matrix of pairs with the names of its parts, without its scale."""
+    """Draw a matrix of pairs with the names of its components, without its scale."""
     size, scale, values = data.sizes["b"], scale_of(data), data.value.to_numpy()
     symmetric = data.attrs["symmetric"]
     ax.set_box_aspect(1)
@@ -312,7 +323,7 @@ def _mark(ax: Axes, places: Sequence[int], style: Style) -> None:
 
 
 def _table(ax: Axes, data: xr.Dataset, style: Style) -> None:
-    """Draw cells with the names of their rows and columns; of many rows those of findings alone have names."""
+    """Draw cells with the names of their rows and columns; with many rows, only those of findings have names."""
     row_dim, column_dim = map(str, data.value.dims)
     values, scale = data.value.to_numpy(), scale_of(data)
     ax.set_aspect("auto")

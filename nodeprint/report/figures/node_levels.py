@@ -1,4 +1,4 @@
-"""The level of every place on every node of a quantity: the numbers that figures compare."""
+"""The levels of a quantity at each place on each node: the values that figures compare."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ Floats = npt.NDArray[np.floating]
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """The unit that values are shown in, and how many of the measurement's unit make one of it."""
+    """A display unit, and its size in the measurement's unit."""
 
     name: str
     size: float
 
 
 class NodeLevels(msgspec.Struct, frozen=True, dict=True):
-    """A quantity on the nodes of one layout: `values` (node, place) in its unit, the median over passes and the mean
-    over the runs of each node's newest job; NaN where nothing was measured. `rows` has each node's row by its name."""
+    """A quantity on the nodes of one layout.
+
+    `values` (node, place) are in the quantity's unit, NaN if not measured. They are the median over passes and the mean
+    over the runs of each node's newest job.
+    """
 
     quantity: Measured
     nodes: tuple[PackedNode, ...]
@@ -37,38 +40,38 @@ class NodeLevels(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def rows(self) -> dict[str, int]:
-        """The row of each node by its name."""
+        """The row of each node by name."""
         return {node.name: row for row, node in enumerate(self.nodes)}
 
     @cached_property
     def found(self) -> dict[str, Structure]:
-        """By node the groups that were found in its matrix, once they were searched (`figures.found_parts`)."""
+        """The groups detected in each node's matrix, cached by `figures.found_parts`."""
         return {}
 
     def of(self, node: str) -> Floats:
-        """A node's values (place)."""
+        """Return a node's values (place)."""
         return np.asarray(self.values[self.rows[node]])
 
     def of_peers(self, node: str, peers: Sequence[str] = ()) -> Floats:
-        """The values (peer, place) of the peers that are named, else of all other nodes."""
+        """Return the values (peer, place) of the named peers, or else of all other nodes."""
         rows = [self.rows[name] for name in peers or self.rows if name in self.rows and name != node]
         return np.asarray(self.values[rows])
 
     @cached_property
     def unit(self) -> Unit:
-        """The unit that its values are shown in."""
+        """The display unit of the values."""
         unit = names.of_measurement(self.quantity.unit, self.quantity.measurement)
         return Unit("%", 0.01) if self.quantity.model.scale == "share" else shown_unit(unit, self.values)
 
     @property
     def title(self) -> str:
-        """What its values are, with their unit, as the title of an axis."""
+        """The title of an axis for the values, with their unit."""
         of = known(self.quantity.measurement)
         return f"{self.quantity.quantity if of is None else of.axis or of.what}, {self.unit.name}"
 
 
 def levels(fleet: PackedFleet, measurement: str, node: str) -> NodeLevels:
-    """A measurement on all nodes of the layout that `node` has. Raises NodeprintError where it has none of it."""
+    """Return a measurement on all nodes with the layout of `node`. Raises NodeprintError if it has none."""
     numbers = {packed.name: number for number, packed in enumerate(fleet.nodes)}
     if node not in numbers:
         raise NodeprintError(f"{node} is no node of campaign {fleet.campaign}", advice=_names(numbers))
@@ -89,13 +92,13 @@ def _names(names: dict[str, int]) -> str:
 
 
 def median_of_runs(quantity: Measured, rows: Sequence[int]) -> Floats:
-    """By place the median over runs (rows) of the median over passes; NaN where no run measured it."""
+    """Return the median over runs (rows) of the median over passes for each place; NaN if no run measured it."""
     of_runs = median_of_passes(np.asarray(quantity.values[rows[0] : rows[-1] + 1])[[row - rows[0] for row in rows]])
     return np.asarray(median_of_passes(of_runs[None])[0], dtype=np.float64)
 
 
 def shown_unit(unit: str, values: Floats) -> Unit:
-    """The unit in which values of about this size are read best."""
+    """Return the display unit that suits values of this size."""
     if unit == "ns":
         with np.errstate(all="ignore"):
             long = np.nanmedian(values[:1]) >= 1e4 if values.size else False

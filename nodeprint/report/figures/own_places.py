@@ -1,5 +1,4 @@
-"""The pairs or cells that a finding is of: the node beside its peers, with the finding's effect and its own
-tolerance."""
+"""The pairs or cells of a finding: the node compared with its peers, with the finding's effect and own tolerance."""
 
 from __future__ import annotations
 
@@ -23,13 +22,12 @@ from nodeprint.report.names import place as place_in_words
 from nodeprint.report.names import row
 from nodeprint.settings.texts import say
 
-#: More pairs than these are shown as the means of each CPU's.
+#: More pairs than these are reduced to the means by CPU.
 MOST_PAIRS = 128
 
 
 def unsuspected_peers(verdict: Verdict, levels: NodeLevels, node: str) -> tuple[str, ...]:
-    """The nodes of a node's group without a finding of this measurement that counts; all others where that leaves
-    none."""
+    """Return the nodes of a node's group without a finding of this measurement that counts; if none, all others."""
     measurement, nodes = levels.quantity.measurement, verdict.nodes
     group = [name for name in levels.rows if name != node and nodes[name].group == nodes[node].group]
     return tuple(name for name in group if not _has_finding(nodes[name], measurement)) or tuple(group)
@@ -40,12 +38,12 @@ def _has_finding(node: NodeVerdict, measurement: str) -> bool:
 
 
 def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[str] = ()) -> xr.Dataset:
-    """The differences of the pairs or cells of a finding from their expected values, in percent (a share: points).
+    """Return the differences of a finding's pairs or cells from their expected values, in percent (a share: points).
 
-    Values are those of the node in the job that decides, and of the peers (all others if none are named). Expected is
-    the median of the peers. It moves with the node's other pairs of the same class: a finding of a core is the
-    difference that the core adds to its node. The places of the finding are marked. Raises NodeprintError if the
-    finding names none of the measurement, or there is no peer.
+    Values are those of the node in the deciding job, and of the peers (all others if none are named). The expected
+    value is the median of the peers. It shifts with the node's other pairs of the same class. A finding of a core is
+    thus the difference that the core adds to its node. The places of the finding are marked. Raises NodeprintError if
+    the finding names no places of the measurement, or there is no peer.
     """
     quantity = levels.quantity
     values, others = _of_job(levels, node, finding), levels.of_peers(node, peers)
@@ -61,7 +59,7 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
     if not len(at):
         advice = "judge the campaign again with this version"
         raise NodeprintError(f"finding {finding.id} of {node} names no measured places", advice=advice)
-    if not quantity.of_pairs and len(at) == 1:  # one value says more beside those of the node's other CPUs
+    if not quantity.of_pairs and len(at) == 1:  # a single value needs the node's other CPUs for comparison
         at = _beside(quantity, at)
     middle = np.nanmedian(others, axis=0)
     share = quantity.model.scale == "share"
@@ -99,10 +97,10 @@ def finding_strip(
     what: str,
     own: npt.NDArray[np.bool_],
 ) -> xr.Dataset:
-    """The strip of a finding: differences of its places on the node and its peers (peer, place), with measured values.
+    """Return the strip of a finding: differences and values of its places on the node and its peers (peer, place).
 
-    `places` are their axis and names, `own` those of the finding among them. Effect, interval and tolerance are those
-    of the finding.
+    `places` are the axis and names of the places, `own` selects those of the finding. Effect, interval and tolerance
+    are those of the finding.
     """
     axis, names = places
     unit = title.rpartition(", ")[2]
@@ -126,7 +124,7 @@ def finding_strip(
 
 
 def _of_job(levels: NodeLevels, node: str, finding: Finding) -> Floats:
-    """The node's values in the job that decides; of its newest job where the finding has none."""
+    """Return the node's values in the deciding job, or in its newest job if the finding has none."""
     quantity, name = levels.quantity, levels.rows
     job = finding.by_job[finding.deciding].job.removeprefix("job") if finding.by_job else ""
     fleet_number = next(number for row, number in enumerate(quantity.newest_rows) if row == name[node])
@@ -135,7 +133,7 @@ def _of_job(levels: NodeLevels, node: str, finding: Finding) -> Floats:
 
 
 def _differences(values: Floats, middle: Floats, at: Ints, strata: Ints | None, share: bool) -> Floats:
-    """By node and place of the finding the difference from the expected value, in percent."""
+    """Return the difference from the expected value by node and place of the finding, in percent."""
     if share:
         return np.asarray(100 * (values[:, at] - middle[at]))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -153,7 +151,7 @@ def _differences(values: Floats, middle: Floats, at: Ints, strata: Ints | None, 
 
 
 def _strata(quantity: Measured, home: int) -> Ints:
-    """By place the class of its pair with its sockets; -1 of places at other homes."""
+    """Return the class of each place's pair with its sockets; -1 for places at other homes."""
     pairs = quantity.pairs
     sockets = np.sort(quantity.layout.slots[pairs, SOCKET], axis=1)
     of_pair = codes(np.column_stack([quantity.pair_layout.classes, sockets]))
@@ -164,7 +162,7 @@ def _strata(quantity: Measured, home: int) -> Ints:
 
 
 def _pair_places(quantity: Measured, node: PackedNode, finding: Finding) -> Ints:
-    """The places of a finding's pairs at its home, in order."""
+    """Return the places of a finding's pairs at its home, in order."""
     if finding.home not in quantity.homes:
         return np.zeros(0, dtype=np.int64)
     slot = {cpu: number for number, cpu in enumerate(node.cpus or range(len(quantity.layout.slots)))}
@@ -180,7 +178,7 @@ def _pair_places(quantity: Measured, node: PackedNode, finding: Finding) -> Ints
 
 
 def _pair_names(quantity: Measured, node: PackedNode, at: Ints) -> tuple[tuple[str, ...], str, list[Ints], Ints | None]:
-    """The names of the places along the axis, the title of the axis, the pairs of each place, and their slots."""
+    """Return the names of the places, the title of the axis, the pairs of each place, and their slots."""
     cpus = node.cpus or tuple(range(len(quantity.layout.slots)))
     ends = np.stack([quantity.places["a"][at], quantity.places["b"][at]], axis=1)
     first = ends[0].tolist()
@@ -211,7 +209,7 @@ def _cell_places(quantity: Measured, node: PackedNode, finding: Finding) -> Ints
 
 
 def _beside(quantity: Measured, at: Ints) -> Ints:
-    """The places that differ from one in their CPU alone; it alone where there are no CPUs."""
+    """Return the places that differ from one only in their CPU; the place itself if there are no CPUs."""
     if "cpu" not in quantity.dims:
         return at
     alike = np.ones(quantity.size, dtype=np.bool_)
@@ -230,7 +228,7 @@ _DIMS = {
 
 
 def dim_name(dim: str) -> str:
-    """A dimension of places as a title has it."""
+    """Return the name of a dimension in a title."""
     return _DIMS.get(dim, dim.replace("_", " "))
 
 

@@ -1,4 +1,4 @@
-"""The parts of a machine along an axis of CPUs: CCX, CCD, quadrant and socket, as runs of neighboring CPUs."""
+"""The components of a machine along an axis of CPUs: CCX, CCD, quadrant and socket, as runs of neighboring CPUs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from nodeprint.data.places.layout import CCD, CCX, NAMES, QUADRANT, SOCKET, Ints
 from nodeprint.report.figures.style import Style
 
 _COLUMNS = (CCX, CCD, QUADRANT, SOCKET)
-#: Brackets beside an axis: how far one is from the next, and the estimated width of a letter as a share of its size.
+#: Brackets at an axis: distance in points, and the estimated width of a letter as a share of its size.
 BRACKET_PT, _LETTER = 8.5, 0.62
 
 
 class PartLevel(msgspec.Struct, frozen=True):
-    """A level of the machine: the `outline` of its parts (a name of style.yaml), its name, and its parts in order.
+    """A level of the machine: the `outline` of its components (a name of style.yaml), its name, and its components.
 
-    Each part has its first place, the place behind its last, and its label, empty if it has none.
+    Each component, in order, has its first place, the place after its last, and its label, empty if it has none.
     """
 
     outline: str
@@ -41,15 +41,15 @@ class PartLevel(msgspec.Struct, frozen=True):
 
 
 def outlined(numbers: npt.ArrayLike, name: str, outline: str) -> xr.Variable:
-    """The parts of a level as a coordinate of places, drawn with an outline; each run of a number is a part."""
+    """Return a level as a coordinate of places that is drawn with an outline; each run of a number is a component."""
     return xr.Variable("place", np.asarray(numbers), {"long_name": name, "outline": outline, "level": name, "alone": 1})
 
 
 def part_coordinates(dim: str, slots: Ints) -> dict[str, xr.Variable]:
-    """The parts of `slots` (n, 6; in drawing order) as coordinates, the finest first: ccx, ccd, quadrant, socket.
+    """Return the components of `slots` (n, 6; in drawing order) as coordinates: ccx, ccd, quadrant, socket.
 
-    An unknown level has no coordinate. A level has no outline if it has one part, or if each part is one CPU. Two
-    levels with the same parts have one outline with both names.
+    An unknown level has no coordinate. A level with one component, or with one CPU per component, has no outline. Two
+    levels with the same components have one outline with both names.
     """
     out: dict[str, xr.Variable] = {}
     finer = np.zeros(0, dtype=np.int64)
@@ -72,10 +72,10 @@ def part_coordinates(dim: str, slots: Ints) -> dict[str, xr.Variable]:
 
 
 def part_levels(data: xr.Dataset, dim: str) -> tuple[PartLevel, ...]:
-    """The levels that have an outline along a dimension, the finest first.
+    """Return the levels with an outline along a dimension, the finest first.
 
-    A part is a run of one value of its coordinate, inside a part of the coarser levels unless it is `outlined`. A
-    negative number is no label.
+    A component is a run of one value of its coordinate, inside a component of the coarser levels unless it is
+    `outlined`. A negative number is no label.
     """
     drawn = [of for of in data.coords.values() if of.dims == (dim,) and "outline" in of.attrs]
     values = [of.to_numpy() for of in drawn]
@@ -94,12 +94,12 @@ def part_levels(data: xr.Dataset, dim: str) -> tuple[PartLevel, ...]:
 
 
 def of_slots(slots: Ints) -> tuple[PartLevel, ...]:
-    """The levels of `slots` (n, 6; in drawing order), the finest first."""
+    """Return the levels of `slots` (n, 6; in drawing order), the finest first."""
     return part_levels(xr.Dataset(coords={"place": range(len(slots)), **part_coordinates("place", slots)}), "place")
 
 
 def draw_outlines(ax: Axes, levels: Sequence[PartLevel], size: int, style: Style, color: str) -> None:
-    """A square around the pairs inside of each part, and lines over the whole matrix between sockets."""
+    """Draw a square around the pairs inside each component, and lines across the matrix between sockets."""
     for level in levels:
         pen = style.outlines[level.outline]
         squares = [_square(start - 0.5, stop - 0.5) for start, stop, _ in level.groups if stop - start > 1]
@@ -125,25 +125,25 @@ def _between(level: PartLevel, size: int) -> Iterator[list[tuple[float, float]]]
 
 
 def root_of(ax: Axes) -> Figure:
-    """The figure that axes are on."""
+    """Return the figure of axes."""
     root = ax.get_figure(root=True)
     assert root is not None
     return root
 
 
 def size_pt(ax: Axes) -> tuple[float, float]:
-    """Width and height of axes, in points: final ones while it is drawn."""
+    """Return width and height of axes in points, which are final during drawing."""
     points = 72 / root_of(ax).dpi
     return float(ax.bbox.width * points), float(ax.bbox.height * points)
 
 
 def letters(ax: Axes, share: float, style: Style) -> int:
-    """How many letters fit in a share of the width of axes."""
+    """Return how many letters fit in a share of the width of axes."""
     return int(share * size_pt(ax)[0] / (_LETTER * style.letters_pt))
 
 
 class FittedText(Text):
-    """A text that is `shown` where it has room, which is known while it is drawn. Layouts leave it out."""
+    """A text that is `shown` if it fits, which is determined during drawing; layouts ignore it."""
 
     def __init__(self, x: float, y: float, text: str, *, shown: Callable[[], bool], **properties: Any) -> None:
         self._shown = shown
@@ -151,25 +151,27 @@ class FittedText(Text):
         self.set_in_layout(False)
 
     def get_visible(self) -> bool:
-        """Whether it is drawn."""
+        """Tell whether it is drawn."""
         return self._shown()
 
 
 class Places(Locator):
-    """Ticks at places 0 to before `count`: at all, every second, every fourth, ..., as a tick needs so many points, and
-    at `most` at so many."""
+    """Ticks at places from 0 to `count`, exclusive: all of them, every second, every fourth, and so on.
+
+    A tick needs `points` points; there are at most `most` ticks.
+    """
 
     def __init__(self, ax: Axes, across: bool, count: int, points: float, most: int) -> None:
         self.ax, self.across, self.count, self.points, self.most = ax, across, count, points, most
 
     def __call__(self) -> range:
-        """Where ticks have room on axes as they are."""
+        """Return the ticks that fit on the axes at their current size."""
         width, height = size_pt(self.ax)
         length = width if self.across else height
         return range(0, self.count, _power_of_two(max(self.count * self.points / length, self.count / self.most)))
 
     def tick_values(self, vmin: float, vmax: float) -> range:
-        """The same on any interval."""
+        """Return the same ticks for any interval."""
         return self()
 
 
@@ -178,7 +180,7 @@ def _power_of_two(least: float) -> int:
 
 
 def name_places(axis: Axis, labels: Sequence[str], style: Style, *, turned: bool = False, most: int = 512) -> None:
-    """Ticks with the names of places along an axis, as many as have room; those of an x axis may be `turned`."""
+    """Set as many ticks with names of places as fit along an axis; those of an x axis may be `turned`."""
     wide = 1.6 if turned else max(map(len, labels), default=1) * _LETTER + 0.5
     ax, across = axis.axes, isinstance(axis, XAxis)
     axis.set_major_locator(Places(ax, across, len(labels), wide * style.letters_pt, most))
@@ -190,7 +192,7 @@ def name_places(axis: Axis, labels: Sequence[str], style: Style, *, turned: bool
 def name_below(
     ax: Axes, labels: Sequence[str], levels: Sequence[PartLevel], title: str, style: Style, *, turned: bool = False
 ) -> None:
-    """Name places below axes, then their parts with brackets, then what the places are."""
+    """Name places below axes, then their components with brackets, then the kind of places."""
     ax.set_xlim(-0.7, len(labels) - 0.3)
     name_places(ax.xaxis, labels, style, turned=turned)
     if levels:
@@ -200,8 +202,10 @@ def name_below(
 
 
 def subplots(ax: Axes, rows: int, columns: int) -> list[Axes]:
-    """Axes in rows and columns, from left to right and from above, in the place of `ax`, which becomes the lower left
-    one unless it is that already."""
+    """Return axes in rows and columns within the area of `ax`, from left to right and from the top.
+
+    `ax` itself becomes the lower left one.
+    """
     spec, figure, lower_left = ax.get_subplotspec(), root_of(ax), (rows - 1) * columns
     if spec is None:
         at = ax.get_position()
@@ -215,7 +219,7 @@ def subplots(ax: Axes, rows: int, columns: int) -> list[Axes]:
 
 
 def _step(ax: Axes, points: float) -> int:
-    """Every how many parts a number is drawn, if all of them need axes of so many points."""
+    """Return the step between drawn numbers, if all numbers need axes of `points` points."""
     return _power_of_two(points / size_pt(ax)[0])
 
 
@@ -224,9 +228,9 @@ def _is_multiple(number: int, step: Callable[[], int]) -> bool:
 
 
 def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below: float | None = None) -> None:
-    """A line for each part above the axes, the finest level nearest, with its number where there is room.
+    """Draw a line for each component above the axes, the finest level nearest, with its number if it fits.
 
-    With `below` (points) they are below the axes, from that distance on.
+    With `below` (points) they are below the axes, at that distance.
     """
     ends = ax.get_xlim()
     each = size_pt(ax)[0] / abs(ends[1] - ends[0])
@@ -249,7 +253,7 @@ def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below:
             transform=across,
             clip_on=False,
         )
-        brackets.set_in_layout(False)  # the name of the level beside them is as high
+        brackets.set_in_layout(False)  # the level's name next to them is as high
         ax.add_collection(brackets, autolim=False)
         if not named:
             continue

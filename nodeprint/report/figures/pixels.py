@@ -1,4 +1,4 @@
-"""Cells in the colors of a map, and their scale."""
+"""Cells in the colors of a color map, and their scale."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from nodeprint.report.figures.node_levels import Floats
 from nodeprint.report.figures.part_levels import FittedText, root_of, size_pt
 from nodeprint.report.figures.style import Map, Style
 
-#: Pixels along an image, about: readers of PDF and SVG smooth images, which must blur no border between cells.
+#: Approximate pixels along an image: PDF and SVG viewers smooth images, which must not blur borders of cells.
 PIXELS = 768
-#: Steps of a color scale, and the points that a number beside it takes.
+#: Steps of a color scale, and the points that a number at the scale takes.
 _STEPS, _A_TICK = 64, 18.0
 
 
 class ColorScale(msgspec.Struct, frozen=True):
-    """From `low` to `high` over a map, with a title and its unit.
+    """A color map from `low` to `high`, with a title and its unit.
 
     A `tolerance` is marked on both sides of 0, or on one side of values that are a share of it. `tolerance_text` is its
     label.
@@ -43,7 +43,7 @@ class ColorScale(msgspec.Struct, frozen=True):
 
 
 def scale_of(data: xr.Dataset) -> ColorScale:
-    """The scale of the values of a figure, as their attributes have it, with the tolerance if there is one."""
+    """Return the scale of a figure's values from their attributes, with the tolerance if there is one."""
     value = data["value"]
     look: Map = value.attrs.get("map", "values")
     tolerance = float(data[tolerance_band.ABOVE]) if tolerance_band.ABOVE in data.coords else None
@@ -64,9 +64,12 @@ def draw_cells(
     pixels: int = PIXELS,
     shades: int = 0,
 ) -> AxesImage:
-    """Draw values (rows, columns) as cells around whole numbers, the first row on top; what was not measured is grey,
-    `blank` cells are not painted. `extent` (left, right, bottom, top) is where, if not there; an image has
-    about so many `pixels` along its side, and so many `shades`, as few take less room (0: all of the map)."""
+    """Draw values (rows, columns) as cells centered on whole numbers, the first row on top.
+
+    Values that were not measured are gray; `blank` cells have the color of paper. `extent` (left, right, bottom, top)
+    overrides the position. An image has about `pixels` pixels along its side. With `shades`, fewer colors reduce its
+    size (0: the full map).
+    """
     rows, columns = values.shape
     shares = np.asarray(np.ma.filled(Normalize(scale.low, scale.high)(values), np.nan), dtype=np.float64)
     if shades:
@@ -88,7 +91,7 @@ def draw_cells(
 
 
 def draw_scale(ax: Axes, scale: ColorScale, style: Style, *, length: float = 1.0) -> Axes:
-    """The color scale on the right of the axes, over a part of their height from the top; returns its axes."""
+    """Draw the color scale to the right of the axes, over a part of their height from the top; return its axes."""
     bar = ax.inset_axes((1.03, 1.0 - length, 0.03, length))
     colors = ScalarMappable(Normalize(scale.low, scale.high), style.map(scale.map).resampled(_STEPS))
     points = length * size_pt(ax)[1]
@@ -107,15 +110,17 @@ def draw_scale(ax: Axes, scale: ColorScale, style: Style, *, length: float = 1.0
 
 
 def wrapped(title: str, points: float, style: Style) -> str:
-    """A title in lines that have room along an axis of so many points; its unit stays with its last word."""
+    """Wrap a title along an axis of `points` points; its unit stays with its last word."""
     kept = "\N{NO-BREAK SPACE}".join(title.rsplit(" ", 1))
     lines = textwrap.wrap(kept, max(int(points / (0.58 * style.letters_pt)), 12))
     return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def value_limits(*arrays: Floats) -> tuple[float, float]:
-    """The ends of one scale for several arrays: all but the outermost thousandth, and never less than 10 % from end to
-    end, as values that are all alike must look so."""
+    """Return one scale for several arrays: all but the outermost thousandth, with a span of at least 10%.
+
+    The least span makes values that are all alike look alike.
+    """
     finite = np.concatenate([values[np.isfinite(values)] for values in arrays]) if arrays else np.zeros(0)
     if not finite.size:
         return 0.0, 1.0
@@ -125,7 +130,7 @@ def value_limits(*arrays: Floats) -> tuple[float, float]:
 
 
 def write_numbers(ax: Axes, numbers: Floats, values: Floats, scale: ColorScale, style: Style, digits: int = 3) -> None:
-    """Write `numbers` into the cells of `values` (both row, column), where all of them have room."""
+    """Write `numbers` into the cells of `values` (both row, column) if all of them fit."""
     texts = [[short(value, digits) for value in row] for row in numbers.tolist()]
     longest = max((len(text) for row in texts for text in row), default=0)
     letter = style.smallest_letters_pt
@@ -141,13 +146,13 @@ def write_numbers(ax: Axes, numbers: Floats, values: Floats, scale: ColorScale, 
 
 
 def _have_room(ax: Axes, width: float, height: float) -> bool:
-    """Whether axes have so many points."""
+    """Tell whether axes have at least this size in points."""
     across, down = size_pt(ax)
     return across >= width and down >= height
 
 
 def short(value: float, digits: int = 3) -> str:
-    """A number with this many significant digits and no exponent, empty where it is none."""
+    """Return a number with `digits` significant digits and no exponent; empty if it is not finite."""
     if not np.isfinite(value):
         return "\N{INFINITY}" if value == np.inf else ""
     decimals = max(0, digits - 1 - int(np.floor(np.log10(abs(value))))) if value else 1
@@ -155,7 +160,7 @@ def short(value: float, digits: int = 3) -> str:
 
 
 def is_dark(color: npt.NDArray[np.float64]) -> bool:
-    """Whether white letters have more contrast than black ones on a color (WCAG 2.1, relative luminance)."""
+    """Tell whether white letters have more contrast than black ones on a color (WCAG 2.1, relative luminance)."""
     linear = np.where(color[:3] <= 0.04, color[:3] / 12.92, ((color[:3] + 0.055) / 1.055) ** 2.4)
     luminance = float(linear @ (0.2126, 0.7152, 0.0722))
     return (luminance + 0.05) ** 2 < 1.05 * 0.05

@@ -1,4 +1,4 @@
-"""Figures as SVG, PDF and files: the same bytes from the same data."""
+"""Deterministic output of figures as SVG, PDF and files."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ from nodeprint.report.figures.part_levels import root_of
 from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.style import Style
 
-#: Below this width, in mm, letters and scales of the smallest figures leave nothing to draw in.
+#: Below this width, in mm, letters and scales of the smallest figures leave no room for data.
 LEAST_MM = 40
-#: No page is wider.
+#: The largest width of a figure, wider than any page.
 MOST_MM = 1000
 _INCH = 25.4
-#: In mm: around all that is drawn, between columns and rows of axes, for the line of the origin, and around axes while
-#: letters are measured.
+#: In mm: the margin, the gaps between columns and rows of axes, the origin line, and the temporary margin for measuring
+#: letters.
 _PAD, _ACROSS, _DOWN, _ORIGIN, _ROOM = 1.0, 3.0, 2.0, 3.5, 150.0
-#: Of a figure's width what axes have until letters are measured, and of this the least that they may have then.
+#: The initial share of the axes in the width, and the share of this that requires no second layout.
 _SHARE_OF_AXES, _NEAR = 0.8, 0.85
-#: matplotlib numbers the groups of an SVG: nothing refers to them, and several figures of a page would have them twice.
+#: matplotlib numbers the groups of an SVG. Nothing refers to the numbers, and several figures would repeat them.
 _GROUP_ID = re.compile(r' id="[A-Za-z.]+[0-9]*_[0-9]+"')
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """The size of a figure in mm: its `width`, and of each of its axes, in `rows` and `columns`, the `height`, or how
-    many times its width that is, its `aspect`. Axes are never narrower than `least`, nor wider than `most`: the figure
-    is wider or narrower then. Letters and scales have the room beside the axes that they need.
+    """The size of a figure in mm: its `width`, and the `height` or `aspect` of each of its axes.
+
+    The axes form `rows` and `columns`; `aspect` is height over width. Axes are never narrower than `least`, nor wider
+    than `most`; the figure changes its width instead. Letters and scales get the room that they need next to the axes.
     """
 
     width: float
@@ -52,7 +53,7 @@ class Frame(msgspec.Struct, frozen=True):
     columns: int = 1
 
     def axes(self, width: float) -> tuple[float, float]:
-        """Width and height of axes that have so much room, in mm."""
+        """Return width and height, in mm, of axes with this width available."""
         across = min(max(width, self.least), self.most)
         return across, self.height or self.aspect * across
 
@@ -61,7 +62,7 @@ Data = TypeVar("Data")
 
 
 class Primitive(msgspec.Struct, Generic[Data], frozen=True):
-    """How data are drawn on axes, and the size of a figure of them at a width in mm."""
+    """A drawing function for data, and the size of its figure at a width in mm."""
 
     draw: Callable[[Axes, Data, Style], None]
     frame: Callable[[Data, float], Frame]
@@ -74,12 +75,12 @@ class Primitive(msgspec.Struct, Generic[Data], frozen=True):
 def primitive(
     frame: Callable[[Data, float], Frame],
 ) -> Callable[[Callable[[Axes, Data, Style], None]], Primitive[Data]]:
-    """Make a primitive of a function that draws, with what says its size."""
+    """Make a primitive from a drawing function and a function for its size."""
     return lambda draw: Primitive(draw, frame)
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where a figure's numbers are from."""
+    """The origin of a figure's numbers."""
 
     campaign: str
     node: str
@@ -89,21 +90,21 @@ class Origin(msgspec.Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """One line that says so."""
+        """The origin in one line."""
         marks = [word for word, holds in (("SIMULATED", self.simulated), ("IMPORTED", self.imported)) if holds]
         node = f"node {self.node}" if self.node else "all nodes"
         return ", ".join([f"campaign {self.campaign}", node, f"nodeprint {self.version}", *marks])
 
 
 def figure(draw: Primitive[Data], data: Data, style: Style, width: float, origin: Origin | None = None) -> Figure:
-    """A figure of `width` mm, or what its letters need, with a line of its origin below where that is given."""
+    """Return a figure of `width` mm, or as wide as its letters need, with a line for the origin if given."""
     frame = draw.frame(data, width)
     lower_left = (frame.rows - 1) * frame.columns + 1
     across = _SHARE_OF_AXES * frame.width / frame.columns
     line = wrapped(origin.line, frame.width / _INCH * 72, style) if origin is not None else ""
     below = _ORIGIN * len(line.splitlines())
     with style.applied(), _any_letters():
-        for _ in range(2):  # again where letters leave much less than what was drawn for
+        for _ in range(2):  # again if letters leave much less room than assumed
             out, drawn_for = Figure(), across
             out.subplots_adjust(**_sized(out, frame, across, (_ROOM,) * 4))
             draw(out.add_subplot(frame.rows, frame.columns, lower_left), data, style)
@@ -118,11 +119,10 @@ def figure(draw: Primitive[Data], data: Data, style: Style, width: float, origin
 
 
 def _make_room(figure: Figure, frame: Frame, style: Style, below: float) -> float:
-    """Give letters and scales the room that they need, axes the rest of the width, which is returned, and the figure
-    its height.
+    """Fit letters and scales, give the axes the remaining width (returned), and set the figure's height.
 
-    matplotlib's tight layout measures once what is beside axes, on paper that is large enough for all; its constrained
-    one measures twice at each of two sizes, which is more than a figure's drawing takes.
+    matplotlib's tight layout measures once, on paper that is large enough. Its constrained layout measures twice at
+    each of two sizes, which takes longer than the drawing of a figure.
     """
     grid = figure.axes[0].get_gridspec()
     assert isinstance(grid, GridSpec)
@@ -136,7 +136,7 @@ def _make_room(figure: Figure, frame: Frame, style: Style, below: float) -> floa
     between = (pars.wspace * across, pars.hspace * down)
     for_axes = (frame.width - room[0] - room[1] - gaps[0] * between[0]) / frame.columns
     grid.update(**_sized(figure, frame, for_axes, room, between))
-    figure.subplots_adjust()  # as the update of a grid moves axes of pyplot's figures alone
+    figure.subplots_adjust()  # needed because a grid's update moves only axes of pyplot's figures
     return float(for_axes)
 
 
@@ -147,8 +147,11 @@ def _sized(
     room: tuple[float, float, float, float],
     between: tuple[float, float] = (0.0, 0.0),
 ) -> dict[str, float]:
-    """Give a figure the size of its axes, of which each has a width, with the room left, right, below and above and
-    between columns and rows (mm), and return these as matplotlib counts them."""
+    """Set a figure's size from its axes; return the layout as matplotlib's subplot parameters.
+
+    Each axes has the width `for_axes`, with `room` to the left, right, bottom and top, and `between` columns and rows
+    (all in mm).
+    """
     (left, right, bottom, top), (across, down) = room, frame.axes(for_axes)
     width = left + frame.columns * across + (frame.columns - 1) * between[0] + right
     height = bottom + frame.rows * down + (frame.rows - 1) * between[1] + top
@@ -164,15 +167,15 @@ def _sized(
 
 
 def width_mm(figure: Figure) -> float:
-    """How wide a figure is."""
-    # in whole micrometres: two halves of a page stand side by side
+    """Return the width of a figure in mm."""
+    # in whole micrometers: two halves of a page stand side by side
     return round(float(figure.get_figwidth() * _INCH), 3)
 
 
 def on_axes(draw: Primitive[Data], data: Data, style: Style, ax: Axes) -> None:
-    """Draw on axes of somebody's own figure, which gets matplotlib's constrained layout where it has none."""
+    """Draw on axes of a user's own figure, which gets matplotlib's constrained layout if it has none."""
     with style.applied():
-        # of axes that were made before, letters have another style's size, and there is room for those of this one
+        # letters of existing axes have another style's size and need room for this one's
         sizes = matplotlib.rcParams
         for axis, ticks in ((ax.xaxis, sizes["xtick.labelsize"]), (ax.yaxis, sizes["ytick.labelsize"])):
             axis.set_tick_params(labelsize=ticks)
@@ -183,7 +186,7 @@ def on_axes(draw: Primitive[Data], data: Data, style: Style, ax: Axes) -> None:
 
 
 def svg(figure: Figure, style: Style, *, outlines: bool = False) -> str:
-    """A figure as SVG, its letters as text, or as `outlines` that look the same where the font is missing."""
+    """Return a figure as SVG with letters as text, or as `outlines` that need no font."""
     out = io.StringIO()
     fonttype = "path" if outlines else "none"
     with style.applied(), matplotlib.rc_context({"svg.fonttype": fonttype}), _any_letters():
@@ -193,7 +196,7 @@ def svg(figure: Figure, style: Style, *, outlines: bool = False) -> str:
 
 
 def pdf(figure: Figure, style: Style) -> bytes:
-    """A figure as PDF with its fonts."""
+    """Return a figure as PDF with its fonts."""
     out = io.BytesIO()
     with style.applied(), _any_letters():
         figure.savefig(out, format="pdf", metadata={"Creator": None, "Producer": None, "CreationDate": None})
@@ -201,12 +204,12 @@ def pdf(figure: Figure, style: Style) -> bytes:
 
 
 def _any_letters() -> warnings.catch_warnings[None]:
-    """A name may have letters that the font has not, which is no news for a terminal."""
+    """Silence warnings about letters of a name that the font lacks."""
     return warnings.catch_warnings(action="ignore", category=UserWarning)
 
 
 def save(stem: Path, draw: Primitive[Any], data: Any, style: Style, width: float, origin: Origin) -> list[Path]:
-    """Write a figure as `stem`.svg and .pdf and its numbers as .csv, each with its origin; returns the paths.
+    """Write a figure as `stem`.svg and .pdf and its numbers as .csv, each with its origin; return the paths.
 
     Raises CannotWriteError.
     """
@@ -220,5 +223,5 @@ def save(stem: Path, draw: Primitive[Any], data: Any, style: Style, width: float
 
 
 def csv(table: pd.DataFrame, origin: Origin) -> str:
-    """A table with its origin as a first line that begins with #; what was not measured is empty."""
+    """Return a table as CSV; a first line with # has its origin, and values that were not measured are empty."""
     return f"# {origin.line}\n{table.to_csv(index=False, float_format='%.7g', lineterminator=chr(10))}"

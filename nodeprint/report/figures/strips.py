@@ -1,4 +1,4 @@
-"""Strips: a value for each place with the range of the peers behind it, a row for each quantity of the same places."""
+"""Strips: values by place over the range of the peers, with a row for each quantity of the same places."""
 
 from __future__ import annotations
 
@@ -38,15 +38,17 @@ from nodeprint.report.figures.style import Style
 from nodeprint.report.names import place as place_in_words
 from nodeprint.report.names import shortened
 
-#: The height of a row, alone and among others; the most rows of a figure.
+#: In mm: the height of a single row and of one among others; the most rows of a figure.
 _ONLY_ROW_MM, _ROW_MM, _MOST_ROWS = 26.0, 17.0, 8
 #: Letters of a node's name below the rows.
 _NODE_LETTERS = 24
 
 
 def strip_of(dim: str, values: Floats, peers: Floats, title: str, of_peers: str) -> dict[str, xr.Variable]:
-    """The values of places, and the lowest and highest of the peers' (peer, place); `of_peers` is their title, with {}
-    for which of them it is."""
+    """Return the values of places, and the lowest and highest of the peers' values (peer, place).
+
+    `of_peers` is the peers' title, with {} for `lowest` or `highest`.
+    """
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         ends = np.nanmin(peers, axis=0), np.nanmax(peers, axis=0)
     low, high = (named(dim, end, of_peers.format(word)) for end, word in zip(ends, ("lowest", "highest"), strict=True))
@@ -54,8 +56,10 @@ def strip_of(dim: str, values: Floats, peers: Floats, title: str, of_peers: str)
 
 
 def in_rows(strips: Sequence[xr.Dataset]) -> list[xr.Dataset]:
-    """Strips of a node as figures: those of the same CPUs and as many peers, which the legend counts, are rows of one,
-    at most so many that a page holds it."""
+    """Combine strips of a node into figures that fit on a page.
+
+    Strips of the same CPUs become rows of one figure. They must have equally many peers, which the legend counts.
+    """
     alike: dict[tuple[int, tuple[str, ...]], list[xr.Dataset]] = {}
     for strip in strips:
         alike.setdefault((strip.attrs["peers"], tuple(strip.cpu.to_numpy().tolist())), []).append(strip)
@@ -74,7 +78,7 @@ def in_rows(strips: Sequence[xr.Dataset]) -> list[xr.Dataset]:
 
 
 def rows_of(data: xr.Dataset) -> list[int]:
-    """The numbers of the rows of a figure."""
+    """Return the row numbers of a figure."""
     return list(takewhile(lambda row: f"value_{row}" in data, count()))
 
 
@@ -86,8 +90,11 @@ def by_cpu(
     peers: Sequence[str] = (),
     marked: Sequence[int] = (),
 ) -> xr.Dataset:
-    """The values of a measurement by CPU, at `fixed` coordinates of its other dimensions (words, or canonical
-    numbers; else the first). `marked` are OS numbers of CPUs. Raises NodeprintError where it has no CPUs."""
+    """Return the values of a measurement by CPU, at `fixed` coordinates of its other dimensions.
+
+    Coordinates are words or canonical numbers, the first by default. `marked` are OS numbers of CPUs. Raises
+    NodeprintError if the measurement has no CPUs.
+    """
     quantity = levels.quantity
     if "cpu" not in quantity.dims:
         raise NodeprintError(f"{quantity.measurement} has no value for each CPU", advice="draw it as a curve or table")
@@ -120,7 +127,7 @@ def by_cpu(
 
 
 def _coordinate(levels: NodeLevels, dim: str, wanted: int | str | None) -> int:
-    """The canonical coordinate of a dimension, its first where none is wanted."""
+    """Return the canonical coordinate of a dimension, the first by default."""
     quantity = levels.quantity
     if isinstance(wanted, str):
         return quantity.names[dim].index(wanted)
@@ -128,14 +135,14 @@ def _coordinate(levels: NodeLevels, dim: str, wanted: int | str | None) -> int:
 
 
 def _frame(data: xr.Dataset, width: float) -> Frame:
-    """A row for each quantity, and the parts as brackets below."""
+    """Return a frame with a row for each quantity, and the components as brackets below."""
     rows = len(rows_of(data))
     return Frame(width, _ROW_MM if rows > 1 else _ONLY_ROW_MM, rows=rows)
 
 
 @primitive(_frame)
 def strip(ax: Axes, data: xr.Dataset, style: Style) -> None:
-    """Draw the rows: values as dots, those of a finding as triangles, before the range of the peers.
+    """Draw the rows: values as dots, those of a finding as triangles, over the range of the peers.
 
     The effect and the tolerance of a finding are lines. `ax` becomes the lowest row, with the ticks and brackets.
     """
@@ -179,7 +186,7 @@ def _legend(ax: Axes, data: xr.Dataset, below: float, style: Style) -> None:
 def _draw_row(ax: Axes, data: xr.Dataset, row: int, levels: Sequence[PartLevel], style: Style) -> None:
     values, low, high = (data[f"{name}_{row}"].to_numpy() for name in ("value", "low", "high"))
     x = np.arange(len(values))
-    if levels:  # what a part has stands between the same lines in every row
+    if levels:  # components have the same borders in every row
         borders = [start - 0.5 for start, _, _ in levels[-1].groups[1:]]
         lines = LineCollection(
             [[(at, 0), (at, 1)] for at in borders],
@@ -215,7 +222,7 @@ def _draw_row(ax: Axes, data: xr.Dataset, row: int, levels: Sequence[PartLevel],
 
 
 def _peer_ranges(ax: Axes, x: Ints, low: Floats, high: Floats, style: Style) -> None:
-    """Draw by place a line from the lowest to the highest of the peers, all as one path."""
+    """Draw lines from the lowest to the highest of the peers at each place, all as one path."""
     ends = np.column_stack([low, high, np.full(len(x), np.nan)])
     ax.plot(
         np.repeat(x, 3),

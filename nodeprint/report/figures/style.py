@@ -1,4 +1,4 @@
-"""Colors and sizes of figures: reports/style.yaml by what they mean, reports/nodeprint.mplstyle for matplotlib."""
+"""Colors and sizes of figures: reports/style.yaml by meaning, and reports/nodeprint.mplstyle for matplotlib."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Map = Literal["values", "differences"]
 
 
 class Outline(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The line around the parts of a level: its width in points, and its dashes in widths."""
+    """The line around the components of a level: its width in points, and its dashes in widths."""
 
     points: float
     dashes: tuple[float, ...] = ()
 
     @property
     def linestyle(self) -> Any:
-        """As matplotlib has it."""
+        """Return the style in matplotlib's format."""
         return (0, self.dashes) if self.dashes else "solid"
 
 
 class Style(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """reports/style.yaml. `rc` are the settings of nodeprint.mplstyle and of a style on top of it."""
+    """reports/style.yaml. `rc` has the settings of nodeprint.mplstyle, extended by the user's style."""
 
     outcomes: Mapping[str, OutcomeColor]
     colors: Mapping[str, str]
@@ -56,34 +56,34 @@ class Style(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             yield
 
     def color(self, name: str) -> str:
-        """A color by its meaning, of outcomes or of figures."""
+        """Return a color by its meaning, of outcomes or of figures."""
         return self.on_paper[name]
 
     @property
     def on_paper(self) -> Mapping[str, str]:
-        """Every color by its name, as on light screens."""
+        """Every color by name, for paper and light screens."""
         return {**self.colors, **{name: color.light for name, color in self.outcomes.items()}}
 
     @property
     def on_dark(self) -> Mapping[str, str]:
-        """Those that differ on dark screens."""
+        """The colors that differ on dark screens."""
         return {**self.dark, **{name: color.dark for name, color in self.outcomes.items()}}
 
     def map(self, of: Map) -> Colormap:
-        """The color map of values or of differences; what was not measured is grey."""
+        """Return the color map of values or of differences; missing values are gray."""
         return _map(self.maps[of], self.colors["missing"])
 
     @property
     def letters_pt(self) -> float:
-        """The size of letters in figures."""
+        """The size of letters in figures, in points."""
         return float(self.rc["font.size"])
 
 
 @cache
 def load(top: Path | None = None) -> Style:
-    """The style of figures; a matplotlib style file on `top` of it where one is named.
+    """Load the style of figures, extended by the matplotlib style file `top`, if any.
 
-    Raises NodeprintError where a file cannot be used, or its letters are too small to be read.
+    Raises NodeprintError if a file cannot be used, or its letters are too small to be read.
     """
     folder = sources.folder() / "reports"
     path = folder / "style.yaml"
@@ -93,7 +93,7 @@ def load(top: Path | None = None) -> Style:
         raise NodeprintError(str(error), where=path, advice="take the file of this version of nodeprint") from error
     above = _settings(top) if top is not None else {}
     rc = _settings(folder / "nodeprint.mplstyle") | above
-    if cmap := above.get("image.cmap"):  # as of those who are used to green for low and red for high
+    if cmap := above.get("image.cmap"):  # for readers used to green for low and red for high
         style = msgspec.structs.replace(style, maps={**style.maps, "values": str(cmap)})
     if not rc["font.size"] >= style.smallest_letters_pt:
         what = f"{rc['font.size']:g} pt is less than {style.smallest_letters_pt:g} pt"
@@ -115,11 +115,11 @@ def _settings(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def _strictly(path: Path) -> Iterator[None]:
-    """Raise NodeprintError where matplotlib logs what is wrong with a line of `path`, and would leave it out."""
+    """Raise NodeprintError if matplotlib logs an error in a line of `path`, which it would otherwise ignore."""
 
     def refuse(record: logging.LogRecord) -> bool:
         of: Any = record.args
-        if len(of) < 2:  # no line of it: it is no text, and an exception follows
+        if len(of) < 2:  # no line number: the file is not text, and an exception follows
             return False
         what = record.getMessage().strip().partition(" in file")[0]
         line = of["line_no"] if isinstance(of, dict) else of[1]
@@ -135,7 +135,10 @@ def _strictly(path: Path) -> Iterator[None]:
 
 @cache
 def _map(name: str, missing: str) -> Colormap:
-    """A map of matplotlib, else of Crameri: importing cmcrameri would import pyplot, which figures do without."""
+    """Return a map of matplotlib or Crameri.
+
+    Importing cmcrameri would import pyplot, which figures do without.
+    """
     if name in matplotlib.colormaps:
         return matplotlib.colormaps[name].with_extremes(bad=missing)
     spec = find_spec("cmcrameri")

@@ -124,7 +124,7 @@ class Campaign:
         raise NodeprintError(f"{node} has no values of {measurement}")
 
     def shown_job(self, node: str, measurement: str) -> str:
-        """Return the job with the strongest effect if a node's newest job does not show its finding; empty otherwise."""
+        """Return the job that shows a node's finding most clearly if the newest does not show it; else empty."""
         findings = [f for f in self.verdict.nodes[node].counted if f.measurement == measurement and f.by_job]
         if not findings or findings[0].by_job[-1].shows:
             return ""
