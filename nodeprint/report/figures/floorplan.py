@@ -80,9 +80,7 @@ def _plan(
     marked: Sequence[int],
 ) -> xr.Dataset:
     slots = levels.quantity.layout.slots
-    first: dict[
-        tuple[int, ...], int
-    ] = {}  # each core is represented by its first thread, or by the thread with a value
+    first: dict[tuple[int, ...], int] = {}  # each core's first thread, or its thread with a value
     for slot in range(len(slots)):
         key = tuple(slots[slot, :THREAD].tolist())
         if key not in first or (first[key] not in values and slot in values):

@@ -30,8 +30,8 @@ class Unit(msgspec.Struct, frozen=True):
 class NodeLevels(msgspec.Struct, frozen=True, dict=True):
     """A quantity on the nodes of one layout.
 
-    `values` (node, place) are in the quantity's unit, NaN if not measured. They are the median over passes and the mean
-    over the runs of each node's newest job.
+    `values` (node, place) are in the quantity's unit, NaN if not measured: the median over passes, then over the runs
+    of each node's newest job.
     """
 
     quantity: Measured
