@@ -43,7 +43,7 @@ MOST_PAGES, MOST_OF_NODE, MOST_OF_SAME = 6, 4, 1
 _MOST_IN_HTML = 2
 #: Nodes without a finding have a history only in fleets up to this size.
 _MOST_OVER_TIME = 64
-#: Returns the results of other campaigns for some nodes.
+#: A function that returns the results of other campaigns for some nodes.
 OfNodes = Callable[[Sequence[str]], Mapping[str, OverTime]]
 _SITE_TEXTS = ("contact", "contract", "customer", "supplier", "system", "place")
 #: Nodes per task of a process, and the number of nodes that does not justify more processes.
@@ -64,8 +64,8 @@ def write(
     """Write the report of a campaign into `out`; return the paths of its files.
 
     In this order: cluster.pdf, cluster.html with all tables and figures, the tables as CSV, and a PDF of each node with
-    findings. `campaign` holds verdict.json and nodes/<node>; `out` is its report directory by default. The length of
-    cluster.pdf is at most MOST_PAGES pages; for a single node it is the node report.
+    findings. `campaign` holds verdict.json and nodes/<node>; `out` is its report directory by default. The file
+    cluster.pdf has at most MOST_PAGES pages; for a single node it is the node report.
 
     Without `of_nodes` no node gets a PDF. `figures` saves each figure of every node as SVG, PDF and CSV in the
     directory `figures`. Figures are `figure_width` mm wide (0: a column or a page); the matplotlib style `figure_style`
@@ -170,8 +170,7 @@ def file_name(node: str) -> str:
 
 
 class Printed(msgspec.Struct, frozen=True):
-    """The output of a node: files, the page for the cluster's documents, its measurement, and matrices for the
-    explorer."""
+    """The output of a node: files, page for the cluster's documents, its measurement, and matrices for the explorer."""
 
     node: str
     paths: tuple[Path, ...]
