@@ -141,8 +141,7 @@ class Campaign:
         return newest if values is newest.values else replace(newest, values=values)
 
     def peers(self, node: str, levels: NodeLevels, group: str | None = None) -> tuple[str, ...]:
-        """Return peers without a finding of the measurement: nodes of the same group, SAME first, spread over the
-        fleet.
+        """Return nodes of the same group without a finding of the measurement, SAME first, spread over the fleet.
 
         If every node of the group has such a finding, its other nodes are returned.
         """
