@@ -1,6 +1,6 @@
 """One job of a node as arrays: its record files read once, tolerantly.
 
-A file that cannot be used is left out and named in `problems`; what is good stays.
+`problems` name the files that cannot be used; the others are read.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class JobMeasurement(msgspec.Struct, frozen=True, dict=True):
 
     **As measured**, `places` has the int64 coordinates (place) of each dimension, by OS number. Coordinates of a
     dimension of words are numbers of `names`. Places are sorted, each once. Pairs of CPUs have the dimensions home, a
-    and b, with a < b unless the measurement is directed; home is -1 if it follows from the policy. `columns` are
+    and b. In measurements that are not directed, a < b. If the home follows from the policy, it is -1. `columns` are
     (run, pass, place): float32 in ns, float64 in other units, NaN if not measured. `flags` are uint8 bits. Pairs also
     have `pair_home`, the NUMA node of the lines (int16, -1 unknown). `header` holds the keys that all runs share.
     `runs` has for each run its run, folder, seed, start_time, boot_id, segments, complete, sensors and trailer. Pairs
@@ -91,7 +91,7 @@ class JobMeasurement(msgspec.Struct, frozen=True, dict=True):
         return np.array(self.names[dim])[coordinates] if dim in self.names else coordinates
 
     def grid(self, key: str) -> Array:
-        """A column of cells over (run, pass, a dimension each of `places`), NaN where there is no place."""
+        """A column of cells by run, pass and each dimension of `places`; NaN without a measured value."""
         place, shape = [], []
         for coordinates in self.places.values():
             axis, on_axis = np.unique(coordinates, return_inverse=True)
@@ -105,7 +105,7 @@ class JobMeasurement(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def cpus(self) -> list[int]:
-        """Of pairs, the CPUs that were measured."""
+        """The measured CPUs of pairs; empty for cells."""
         if not self.pairs:
             return []
         ends = np.concatenate([self.places["a"], self.places["b"]])
@@ -128,12 +128,12 @@ class Job(msgspec.Struct, frozen=True):
 
     @property
     def rows(self) -> Sequence[RunOutcome]:
-        """What came of every run of every measurement, by the outcome."""
+        """The outcome of every run of every measurement."""
         return self.status.measurements if self.status is not None else ()
 
     @property
     def untaken(self) -> Mapping[str, str]:
-        """The measurements of which no run was taken, by name, and why; where they were tried in the job."""
+        """The reason by name for each measurement of the job without a run."""
         rows = [run for run in self.rows if run.outcome != "done"]
         tried = {printable(run.name, 80): run.message or run.outcome for run in reversed(rows)}
         tried |= self.not_applicable
@@ -157,13 +157,13 @@ class Job(msgspec.Struct, frozen=True):
 
 
 def number_of(job_dir: Path) -> int:
-    """The number of a job by its folder, 0 where it is none."""
+    """The number of a job by its directory, 0 if it is none."""
     match = JOB.fullmatch(job_dir.name)
     return int(match[1]) if match else 0
 
 
 def folders(node_dir: Path) -> list[Path]:
-    """The folders of a node's jobs, in order; a link is none."""
+    """The directories of a node's jobs, in order, without links."""
     jobs = (path for path in node_dir.iterdir() if number_of(path) and path.is_dir() and not path.is_symlink())
     return sorted(jobs, key=number_of)
 

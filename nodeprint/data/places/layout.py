@@ -1,11 +1,12 @@
 """Canonical places of a node's CPUs, so that nodes are compared place by place and never by OS number.
 
-A slot is (socket, quadrant, CCD, CCX, rank, thread), -1 where the level is unknown. Of a machine that shows no quadrant
-but NUMA nodes that split a socket their column holds these, of one that shows no L3 but clusters that of the CCX holds
-those, and of a hybrid processor with one L3 a socket, too: a layout says by `levels` what its columns hold, and every
-part is called by that. Two nodes share a layout when they have the same slots, levels and kinds of cores. A pair's
-class is the finest part its two CPUs share; a class that the labels do not determine is merged into the coarser, and
-one whose pairs are of several kinds of cores (performance, efficiency) is a class for each.
+A slot is (socket, quadrant, CCD, CCX, rank, thread), -1 if a level is unknown. `levels` of a layout names the columns.
+The quadrant's column holds NUMA nodes if a machine shows no quadrants and NUMA nodes split its sockets. The column of
+the CCX holds clusters of cores if a machine shows no L3, and on hybrid processors with one L3 per socket. Two nodes
+share a layout if they have the same slots, levels and types of cores.
+
+The class of a pair is the finest component that its two CPUs share. A class that the labels do not determine is merged
+into the coarser one. A class with several types of cores (performance, efficiency) is split by them.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from nodeprint.stats.distinct import distinct
 
 #: Columns of a slot.
 SOCKET, QUADRANT, CCD, CCX, RANK, THREAD = range(6)
-#: What the first four columns of a slot hold on a machine that shows all of it (`levels_of`).
+#: The first four columns of a slot on a machine that shows all levels (`levels_of`).
 LEVELS = ("socket", "quadrant", "ccd", "ccx")
-#: What these are called.
+#: Their names.
 NAMES = tuple(map(level_name, LEVELS))
 #: Classes of pairs on such a machine, from near to far; the last where nothing is known of the CPUs, as of a matrix
 #: without labels.
@@ -44,8 +45,8 @@ class Layout:
     """The measurement points of one kind of node, by canonical order and never by OS number.
 
     `slots` (n x 6, sorted) are its CPUs: of a measurement of pairs those that were measured, else all. `pairs` (p x 2)
-    are rows of `slots`. `numa` (n) is the NUMA node of each slot by its order, -1 if unknown: NUMA nodes are in the
-    order of their first slot, those without CPUs after them, `numa_nodes` in all. Pairs leave it unknown.
+    are rows of `slots`. `numa` (n) is the number of each slot's NUMA node, -1 if unknown, as for pairs. The
+    `numa_nodes` NUMA nodes are numbered by their first slot; those without CPUs follow.
     `harvested`: fewer cores of a CCX are active than the die has, so that a rank is no position on the die.
     `ordered`: components are numbered as they are on the chip, not by OS CPU numbers. `levels` are what the first four
     columns of a slot hold. `kinds` is the kind of each slot's core, empty if all are alike or nothing is known.
@@ -62,7 +63,7 @@ class Layout:
 
     @cached_property
     def closeness(self) -> Ints:
-        """Per pair, the index in CLASSES of what its CPUs share, of whatever kind their cores are."""
+        """The index in CLASSES of each pair, whatever the types of its cores (pair)."""
         return pair_classes(self.slots, self.pairs)
 
     @cached_property
@@ -89,8 +90,10 @@ class Layout:
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """CLASSES by what the columns hold here: `same NUMA node` in place of `same quadrant`, `same cluster`; then
-        those of pairs of one kind of cores or two: `same socket, performance and efficiency cores`."""
+        """CLASSES with the names of this layout's columns, such as `same NUMA node` instead of `same quadrant`.
+
+        Classes by types of cores follow: `same socket, performance and efficiency cores`.
+        """
         return self._classes_and_names[1]
 
     @cached_property
@@ -117,8 +120,8 @@ class Layout:
         return next((self.levels[column] for column in labeled), "")
 
     def column(self, part: str) -> int:
-        """Where a part of LEVELS is in a slot. What has a port of its own (`ccd`) is the CCX where dies are unknown,
-        and the NUMA node where a socket's L3 spans several."""
+        """The column of a level of LEVELS. `ccd` stands for the component with its own port to the fabric: the CCX if
+        dies are unknown, and the NUMA node if the L3 of a socket spans several."""
         columns = (CCD, CCX, QUADRANT) if part == "ccd" else (LEVELS.index(part),)
         return next((column for column in columns if self.slots[:, column].min(initial=0) >= 0), columns[0])
 
@@ -137,8 +140,7 @@ class Layout:
 
 
 def levels_of(topology: Topology) -> tuple[str, ...]:
-    """What the first four columns of a slot hold on a machine: NUMA nodes that split a socket where it shows no
-    quadrant, and clusters where it shows no L3, or several kinds of cores around one L3 a socket."""
+    """The names of the first four columns of a slot on a machine (see the module)."""
     nodes_of: dict[int | None, set[int | None]] = {}
     for cpu in topology.cpus:
         nodes_of.setdefault(cpu.socket, set()).add(cpu.numa)
@@ -153,7 +155,7 @@ def levels_of(topology: Topology) -> tuple[str, ...]:
 
 
 def kinds_of(topology: Topology, cpus: Sequence[int]) -> tuple[str, ...]:
-    """The kind of the core of each of `cpus`; empty where they are of one kind, or that of one is not known."""
+    """The type of the core of each of `cpus`; empty if all are of one type, or one type is unknown."""
     by_number = {cpu.cpu: cpu.kind for cpu in topology.cpus}
     kinds = [by_number.get(cpu) for cpu in cpus]
     return tuple(kind or "" for kind in kinds) if all(kinds) and len(set(kinds)) > 1 else ()
