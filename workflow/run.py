@@ -182,7 +182,7 @@ class Call:
     def look_around(self, watched: progress.CampaignProgress) -> None:
         """Report the background load of this machine before it is measured, and watch it from now on."""
         load = other_load.now()
-        watched.expect_load(load.taken, len(os.sched_getaffinity(0)))
+        watched.assume_load(load.taken, len(os.sched_getaffinity(0)))
         if load.is_busy:
             change = texts()["change"]["time"]["more"]
             self.say(say("commands", "busy_machine", load=load.text("takes"), change=change))

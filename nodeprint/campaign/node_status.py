@@ -19,6 +19,7 @@ from nodeprint.campaign.progress import (
     complete,
     counted,
     queue_rows,
+    share,
     span,
     text_of,
     time_left,
@@ -71,13 +72,13 @@ class NodeStanding:
 
 @dataclass(frozen=True)
 class Status:
-    """The state of a campaign. `followed`: a call follows its Slurm jobs. `time_left` is `left_s` in words."""
+    """The state of a campaign. `followed`: a call follows its Slurm jobs. `measured` is the completed share."""
 
     campaign: str
     nodes: Sequence[NodeStanding]
     followed: bool
     left_s: float | None
-    time_left: str = ""
+    measured: float = 0.0
 
     @property
     def counts(self) -> dict[str, int]:
@@ -122,9 +123,9 @@ class Status:
     @property
     def heading(self) -> str:
         """How many nodes stand how, and the time left."""
-        time_left = f"; {self.time_left}" if self.time_left else ""
+        left = time_left(self.left_s, self.measured)
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
-        return f"{self.campaign}: {counted(len(self.nodes), 'node')}: {counts}{time_left}"
+        return f"{self.campaign}: {counted(len(self.nodes), 'node')}: {counts}{f'; {left}' if left else ''}"
 
     @property
     def rows(self) -> list[tuple[str, str, str]]:
@@ -165,7 +166,7 @@ def read(folder: Path) -> Status:
         _gathered(folder, row, _standing(folder, row, seen.get(row.node), queue.get(row.node, []), state), unusable)
         for row in sheet
     ]
-    return Status(folder.name, nodes, followed, state.left_s(), time_left(state))
+    return Status(folder.name, nodes, followed, state.left_s(), share(state))
 
 
 def _gathered(
@@ -248,7 +249,7 @@ def _running(node: NodeStanding, seen: NodeProgress | None, state: State, number
 def _words(node: NodeStanding) -> str:
     """The text about a node, without its name."""
     if node.measurement:
-        time_left = f", {span(node.left_s)} left" if node.left_s is not None else ""
+        left = f", {span(node.left_s)} left" if node.left_s is not None else ""
         return say(
             "status",
             "at_work",
@@ -256,7 +257,7 @@ def _words(node: NodeStanding) -> str:
             run=node.run,
             done=node.done,
             all=node.of,
-            time_left=time_left,
+            time_left=left,
         )
     return node.problem or node.reason
 

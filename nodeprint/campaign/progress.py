@@ -169,9 +169,9 @@ class CampaignProgress:
         """Count the log of the attempt that is running, or was the last."""
         self._begin = dict.fromkeys(self.jobs, (0, 0))
 
-    def expect_load(self, others: float, cpus: int) -> None:
-        """Plan with other programs that take `others` CPUs of `cpus`: a kernel then gets its share of each CPU."""
-        self._slowdown = 1 + others / max(cpus, 1)
+    def assume_load(self, busy_cpus: float, cpus: int) -> None:
+        """Plan for background load that takes `busy_cpus` of `cpus`: a kernel gets its share of each CPU."""
+        self._slowdown = 1 + busy_cpus / max(cpus, 1)
 
     def unfinished(self) -> list[str]:
         """Nodes whose job has no outcome, nor a reason why none will come."""
@@ -390,12 +390,11 @@ def span(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def time_left(state: State) -> str:
-    """Return the time left in words: a range while little is done, empty if it is unknown."""
-    seconds = state.left_s()
+def time_left(seconds: float | None, measured: float) -> str:
+    """Return the time left in words, empty if it is unknown; a range until the share `measured` is a fifth."""
     if seconds is None:
         return ""
-    if share(state) >= _EARLY:
+    if measured >= _EARLY:
         return f"{span(seconds)} left"
     least, most = (_rough(factor * seconds).split() for factor in (_LEAST, _MOST))
     unit = "" if least[1] == most[1] else f" {least[1]}"
@@ -422,7 +421,7 @@ def progress(state: State) -> str:
         parts.insert(0, f"{ended} of {len(state.nodes)} nodes")
     if state.untaken:
         parts.append(f"{state.untaken} not taken")
-    if text := time_left(state):
+    if text := time_left(state.left_s(), share(state)):
         parts.append(text)
     now = next((node for node in state.nodes if node.measurement and not node.ended), None)
     if now:

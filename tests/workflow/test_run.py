@@ -331,7 +331,7 @@ def test_a_busy_machine_is_said_before_it_is_measured(
     monkeypatch.setattr(other_load, "between", lambda before, after: f"{before} to {after}")
     monkeypatch.setattr(other_load, "keep", lambda load, job: kept.append((load, job)))
     expected = list[float]()
-    made.look_around(SimpleNamespace(expect_load=lambda others, cpus: expected.append(others)))  # type: ignore[arg-type]
+    made.look_around(SimpleNamespace(assume_load=lambda busy_cpus, cpus: expected.append(busy_cpus)))  # type: ignore[arg-type]
     assert expected == [1.5]
     said = "nodeprint: this machine is busy: x takes all; end it or wait, as busy CPUs measure slower; "
     assert capfd.readouterr().err == (f"{said}the figures will be marked\n" if busy else "")

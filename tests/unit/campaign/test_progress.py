@@ -165,7 +165,7 @@ def test_background_load_is_planned_for(nodes: Make) -> None:
     """Other programs that take both of two CPUs double the plan, whatever the first, short measurement took."""
     alone = nodes("n")
     watched = alone.watch()
-    watched.expect_load(2.0, 2)
+    watched.assume_load(2.0, 2)
     alone.begins("n", 1, "a")
     assert watched.look().left_s() == pytest.approx(20 + 100 + 120, abs=1.5)
     alone.completes("n", 1, "a", seconds=10)
@@ -190,7 +190,7 @@ def test_the_time_left_is_a_range_until_a_fifth_is_done(done: int, seconds: floa
     node = progress.NodeProgress("n", frozenset(range(done)), measurement="j", run=1, left_s=0.0)
     ahead = 9 - done
     state = progress.State([node], steps, dict.fromkeys("abcdefghij", seconds / ahead))
-    assert progress.time_left(state) == words
+    assert progress.time_left(state.left_s(), progress.share(state)) == words
 
 
 def test_no_node_is_measured_for_longer_than_slurms_limit(nodes: Make) -> None:
