@@ -24,7 +24,7 @@ _CALIBRATION, _VERDICT = (
     f"{_CHOICE}; measured together by `python -m bench.{name}`" for name in ("calibration", "verdict")
 )
 _ODD = "(`python -m bench.calibration --section odd`)"
-_TRIED = "fleets of which half is off: SPLIT in 19 of 20, no healthy fleet of 52"
+_TRIED = "fleets with half of the nodes shifted: SPLIT in 19 of 20, and no healthy fleet of 52"
 #: Where a constant is from, by module and name.
 SOURCES: Mapping[str, str] = {
     "stats/disagreement.LEAST": "three standard deviations of runs under load (docs/validation.md); with 1.2 two "
@@ -101,8 +101,8 @@ SOURCES: Mapping[str, str] = {
     "judge/joined._SEVERAL": f"{_CHOICE}: fewer show no correlation",
     "judge/joined._MOST_ALIKE": f"{_CHOICE}: a mean of a year still says something",
     "judge/agreements.MOST_RUNS, MOST_NODES": f"{_CHOICE}, for the means of a site",
-    "judge/agreements._NOISIER": f"{_CHOICE}, of words alone: which remedy is named",
-    "judge/agreements._CLOSE": f"{_CHOICE}, of words alone: which remedy is named",
+    "judge/agreements._NOISIER": f"{_CHOICE} that affects the printed remedy alone",
+    "judge/agreements._CLOSE": f"{_CHOICE} that affects the printed remedy alone",
     "judge/agreements.NINE_OF_TEN": "the normal distribution",
     "judge/agreements.FAR": _CHOICE,
     "judge/agreements._WIDE_SHARE, _WIDE_NODES": _CHOICE,

@@ -1,4 +1,4 @@
-"""Medians and robust standard deviations of values, some of which are missing (NaN)."""
+"""Medians and robust standard deviations of values with gaps (NaN)."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def read(job_dir: Path) -> Job:
         try:
             files.append(records.read(path, _called(path), content))
         except NodeprintError as error:
-            problems.append(_problem(path, printable(error.problem, 500)))  # what to do is said of the node
+            problems.append(_problem(path, printable(error.problem, 500)))  # the node's action has the advice
         except UNEXPECTED_CONTENT as error:
             problems.append(_problem(path, f"{_called(path)}: {unexpected(error)}"))
     status = _status(job_dir, problems)

@@ -96,7 +96,7 @@ def change(effect: float, measurement: str) -> str:
 
 
 def changed(effect: float = 1.0, measurement: str = "", *, several: bool = False, past: bool = False) -> dict[str, str]:
-    """Return verb and adjective of a change, `is` and `slower`; for a latency if no measurement is named."""
+    """Return verb and adjective of a change, `is` and `slower`. Without a measurement, it is a latency."""
     model = models().get(measurement)
     is_time = (model is None or (model.better == "lower" and model.scale != "share")) and not is_metric(measurement)
     words = texts()["change"]["time" if is_time else "other"]
