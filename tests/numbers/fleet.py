@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pandas as pd
 
 from tests.numbers.campaign import Campaign, Fact, Json, component_words, in_unit, metric_words
@@ -96,6 +97,16 @@ def _fleet(fleet: Json) -> Iterator[Fact]:
             yield from _difference(one, f"{key} {at}")
 
 
+#: Units whose deviations are differences of logarithms (docs/formats.md).
+_LOG_UNITS = ("B/s", "1/s", "Hz")
+
+
+def _tolerances_of(deviations: pd.DataFrame, metric: str) -> pd.Series[float]:
+    """The tolerances of a metric's components that were compared, relative, from the table of deviations."""
+    rows = deviations[(deviations["metric"] == metric) & deviations["difference"].notna()]
+    return rows["tolerance"].where(~rows["unit"].isin(_LOG_UNITS), np.expm1(rows["tolerance"]))
+
+
 def _criteria(campaign: Campaign) -> Iterator[Fact]:
     """By criterion the tolerances of its components, what is found, and the component closest to its tolerance."""
     fleet = campaign.verdict["fleet"]
@@ -103,18 +114,16 @@ def _criteria(campaign: Campaign) -> Iterator[Fact]:
     for metric in set(campaign.verdict["criteria"]) & set(frame.get("metric", [])):
         words, record = (metric_words(metric),), f"criterion {metric}"
         limits = frame[frame["metric"] == metric]
-        for left, low, high in (
-            ("^tolerance", "tolerance_low", "tolerance_high"),
-            ("^found from", "effect", "effect"),
-        ):
-            first, last = 100 * limits[low].min(), 100 * limits[high].max()
+        tolerances = _tolerances_of(campaign.deviations, metric)
+        for left, values in (("^tolerance", tolerances), ("^found from", limits["effect"])):
+            first, last = 100 * values.min(), 100 * values.max()
             yield Fact(first, "%", rf"{left}: $", "", words, record)
             yield Fact(first, "%", rf"{left}: $", " to ", words, record)
             yield Fact(last, "%", rf"{left}: (\S+ to )?$", "", words, record)
         for agreement in (agreement for agreement in fleet["agreements"] if agreement["metric"] == metric):
             of = (*words, *component_words(agreement["component"]))
             yield Fact(100 * agreement["within"], "%", r"^the same within: $", "", of, record)
-            yield Fact(100 * agreement["tolerance"], "%", r"^of: $", "", of, record)
+            yield Fact(100 * agreement["tolerance"], "%", r"^its tolerance: $", "", of, record)
 
 
 def _difference(one: Json, record: str) -> Iterator[Fact]:
@@ -221,17 +230,10 @@ def _fingerprint(fingerprint: Json, name: str) -> Iterator[Fact]:
 
 
 def _tolerances(campaign: Campaign) -> Iterator[Fact]:
-    """The tolerances and detection limits of a metric as ranges, and how far each node is in tolerances."""
+    """How far each node is from its peers, in tolerances."""
     rows = campaign.deviations
     if rows.empty:
         return
-    for metric, of_metric in rows.groupby("metric"):
-        words = ("^protocol", rf"^[^|]*\| {metric_words(str(metric))} ")
-        limits = [limit["effect"] for limit in campaign.verdict["fleet"]["limits"] if limit["metric"] == metric]
-        for values in (of_metric["tolerance"].tolist(), limits):
-            if values:
-                yield Fact(100 * min(values), "%", r"^([^:]*: )?$", "", words)
-                yield Fact(100 * max(values), "%", r"^([^:]*: )?\S+( %)? to $", "", words)
     far = in_tolerances(campaign)
     for row in far[far >= (1 - 1e-6) * far.max()].reset_index().itertuples():
         left = f"{re.escape(str(row.node))} lies farthest from its peers: $"

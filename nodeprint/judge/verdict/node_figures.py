@@ -17,7 +17,26 @@ LOST = 0.05
 _OF_SOCKET = re.compile(r"(, )?socket \d+$")
 
 
-class ClassFigure(msgspec.Struct, frozen=True):
+class _OverRuns:
+    """The common properties of figures over runs."""
+
+    __slots__ = ()
+    runs: int
+    left_out: int
+    disturbed: float
+
+    @property
+    def runs_disagree(self) -> bool:
+        """Whether there are two runs that disagree: their median is the value of neither."""
+        return self.runs == self.left_out == 2
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether the value has an asterisk."""
+        return self.disturbed >= LOST
+
+
+class ClassFigure(_OverRuns, msgspec.Struct, frozen=True):
     """A class of pairs on one node: the median in ns over `runs` with its 95% interval and standard deviation (NaN for
     one run). Both describe the majority of runs that agrees, without the `left_out` runs. Without a majority, all runs
     count as left out, and the interval is from the lowest to the highest run. If the overall median is that of a
@@ -59,29 +78,21 @@ class ClassFigure(msgspec.Struct, frozen=True):
         return self.ci_high_ns
 
     @property
-    def runs_disagree(self) -> bool:
-        """Whether there are two runs that disagree: their median is the value of neither."""
-        return self.runs == self.left_out == 2
-
-    @property
-    def is_marked(self) -> bool:
-        """Whether the value has an asterisk."""
-        return self.disturbed >= LOST
-
-    @property
     def medians(self) -> Mapping[str, float]:
         """The meaningful medians by name. A mixture has those of its groups (`same socket, socket 1`), from near to
-        far, a group's sockets together."""
+        far, a group's sockets together, unless its runs disagree."""
+        if not self.groups or self.runs_disagree:
+            return {self.name: self.median_ns}
         nearest: dict[str, float] = {}
         for group, ns in self.groups.items():
             level = _OF_SOCKET.sub("", group)
             nearest[level] = min(ns, nearest.get(level, math.inf))
         ordered = sorted(self.groups, key=lambda group: (nearest[_OF_SOCKET.sub("", group)], group))
         prefix = f"{self.name}, " if self.name != CLASSES[ALL_PAIRS] else ""
-        return {f"{prefix}{group}": self.groups[group] for group in ordered} or {self.name: self.median_ns}
+        return {f"{prefix}{group}": self.groups[group] for group in ordered}
 
 
-class CellFigure(msgspec.Struct, frozen=True):
+class CellFigure(_OverRuns, msgspec.Struct, frozen=True):
     """Cells of one kind on one node, all in `unit`: the median over `runs` with its 95% interval and standard
     deviation. The latter two exclude the `left_out` runs. `disturbed` is as in `ClassFigure`. `group` is the median
     over the node's group (NaN without one), `worst` the worst cell, and `peak` the theoretical peak (0 if unknown)."""
@@ -101,16 +112,6 @@ class CellFigure(msgspec.Struct, frozen=True):
     left_out: int = 0
     disturbed: float = 0.0
     peak: float = 0.0
-
-    @property
-    def runs_disagree(self) -> bool:
-        """Whether there are two runs that disagree: their median is the value of neither."""
-        return self.runs == self.left_out == 2
-
-    @property
-    def is_marked(self) -> bool:
-        """Whether the value has an asterisk."""
-        return self.disturbed >= LOST
 
     @property
     def achieved(self) -> float:

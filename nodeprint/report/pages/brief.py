@@ -257,8 +257,10 @@ def _further(of_node: NodeVerdict) -> Iterator[str]:
     """A line for each measurement of a single node that has no short name, and so no row."""
     for measurement, cells in further_cells.ends(of_node.cells, lambda name: bool(_short_name(name))).items():
         of_each = (f" ({names.row(cell.name)})" if len(cells) > 1 else "" for cell in cells)
-        values = (f"{names.median(cell)}{of}" for cell, of in zip(cells, of_each, strict=True))
-        yield f"{text.measured(measurement)}: {' to '.join(values)}"
+        # not `to`: the value of two runs that disagree is a range
+        ends = ("lowest ", "highest ") if len(cells) > 1 else ("",)
+        values = (f"{end}{names.median(cell)}{of}" for end, cell, of in zip(ends, cells, of_each, strict=True))
+        yield f"{text.measured(measurement)}: {', '.join(values)}"
 
 
 def _values(of_node: NodeVerdict) -> Iterator[tuple[_Key, _Value]]:
@@ -271,8 +273,7 @@ def _values(of_node: NodeVerdict) -> Iterator[tuple[_Key, _Value]]:
             _short_name(figure.measurement) or ("core-to-core" if len(hops) == 1 else figure.measurement), 20
         )
         at_home = f", home {figure.home}" if len(homes) > 1 else ""
-        groups = figure.medians if figure.groups and not figure.runs_disagree else {figure.name: figure.median}
-        for name, ns in groups.items():
+        for name, ns in figure.medians.items():
             yield (of, f"{printable(name, _LONGEST)}{at_home}", "ns"), (ns, figure)
     for cell in of_node.cells:
         if of := _short_name(cell.measurement):

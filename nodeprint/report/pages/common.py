@@ -251,7 +251,7 @@ def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
 def agreement_numbers(agreement: Agreement) -> tuple[str, str]:
     """Return the smallest tolerance that an agreement meets, or why none is known, and its tolerance."""
     unknown = say("agreement_unknown", "no center" if agreement.runs > 1 else "one run")
-    within = names.percent(agreement.within) if math.isfinite(agreement.within) else unknown
+    within = names.tolerance(agreement.within) if math.isfinite(agreement.within) else unknown
     return within, names.tolerance(agreement.tolerance)
 
 

@@ -11,7 +11,7 @@ from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Table
 from nodeprint.report.pages.common import agreement_numbers, without_empty
 
-_HEADER = ("criterion", "tolerance", "found from", "closest to its tolerance", "the same within", "of")
+_HEADER = ("criterion", "tolerance", "found from", "closest to its tolerance", "the same within", "its tolerance")
 
 
 def table(verdict: Verdict) -> Table:

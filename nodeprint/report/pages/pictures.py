@@ -698,7 +698,7 @@ def _is_compared_with_none(node: NodeVerdict) -> bool:
 def medians(classes: Sequence[ClassFigure], measurement: str) -> tuple[str, ...]:
     """Return the medians of the classes of a measurement in words, with one median per group of a mixture."""
     return tuple(
-        f"{name}: {names.quantity(ns, 'ns')}"
+        f"{name}: {names.median(figure) if figure.runs_disagree else names.duration(ns)}"
         for figure in classes
         if figure.measurement == measurement and figure.home < homes.FAR
         for name, ns in figure.medians.items()

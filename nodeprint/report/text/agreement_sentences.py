@@ -20,8 +20,8 @@ def short_agreement(agreement: Agreement) -> str:
         "agreement_short",
         metric=named("metrics", agreement.metric),
         component=names.scoped(agreement.component),
-        within=_difference(agreement.within),
-        tolerance=_difference(agreement.tolerance),
+        within=names.tolerance(agreement.within),
+        tolerance=names.tolerance(agreement.tolerance),
     )
 
 
@@ -29,7 +29,7 @@ def agreement_with_remedy(agreement: Agreement) -> str:
     """An agreement that is beyond its tolerance, and what resolves it."""
     in_words = begin(named("metrics", agreement.metric), agreement.measurement)
     if not math.isfinite(agreement.within):
-        place, tolerance = noun_phrase(agreement), _difference(agreement.tolerance)
+        place, tolerance = noun_phrase(agreement), names.tolerance(agreement.tolerance)
         key = "agreement_no_center" if agreement.runs > 1 else "agreement_one_run"
         return say(key, metric=in_words, place=place, tolerance=tolerance) + "."
     text = say(
@@ -59,7 +59,3 @@ def remedy_words(remedy: str, measurement: str) -> str:
 
 def _both(share: float, value: float, unit: str) -> str:
     return f"{names.percent(share)} or {names.quantity(value, unit)}" if math.isfinite(value) else names.percent(share)
-
-
-def _difference(share: float) -> str:
-    return f"{share * 100:.2g} %" if share < 0.1 else f"{share * 100:.3g} %"

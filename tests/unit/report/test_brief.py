@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from nodeprint.judge.outcome import Outcome, ReasonDetail
 from nodeprint.report import text, verdict_files
-from nodeprint.report.pages import brief, common, medians
+from nodeprint.report.pages import brief, common, medians, pictures
 from tests.support import printed, verdicts
 
 
@@ -35,9 +35,11 @@ def test_two_runs_that_disagree_have_no_median() -> None:
     for words in ("36.9 to 79.9 ns the runs disagree", "80 to 120 ns the runs disagree"):
         assert words in re.sub(" +", " ", shown)
     of_tables = [common.class_table((hop,)), common.cell_table((memory,)), medians.table({"cn1": both, "cn2": both})]
+    below = pictures.medians((hop, replace(hop, groups={"socket 0": 58.4})), hop.measurement)
+    assert below == ("same socket: 36.9 to 79.9 ns",) * 2
     for words in (shown, " ".join(printed.medians({"cn1": both, "cn2": both})), *map(str, of_tables)):
         assert not re.search(r"\b(58.4|100) ns", words)
-    assert "112 ns" in " ".join(printed.medians({"cn1": both, "cn2": agreeing})), "it is no part of the fleet's median"
+    assert "112 ns" in " ".join(printed.medians({"cn1": both, "cn2": agreeing})), "the fleet's median leaves it out"
 
 
 def test_mixture_is_shown_by_group() -> None:
@@ -60,7 +62,7 @@ def test_what_has_no_short_name_has_a_line_on_a_machine_alone() -> None:
     cells = tuple(replace(verdicts.cells()[0], measurement="fence-cost", name=f"cpu {n}", median=n) for n in (3.0, 1.0))
     of_cells = verdicts.node(classes=(), cells=cells)
     (line,) = (line for line in printed.medians({"cn1": of_cells}) if "fence-cost" in line)
-    assert line.index("cpu 1.0") < line.index("cpu 3.0")
+    assert line.index("lowest 1 ns") < line.index("cpu 1.0") < line.index("highest 3 ns") < line.index("cpu 3.0")
     assert not any("fence-cost" in line for line in printed.medians({"cn1": of_cells, "cn2": of_cells}))
     assert "fence-cost" in str(common.further_cells(of_cells).rows), "and a row on its page"
 
