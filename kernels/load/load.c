@@ -11,7 +11,9 @@
 #include "harness/run.h"
 #include "harness/sensors.h"
 #include "harness/stats.h"
+#include "load/check.h"
 #include "load/flops.h"
+#include "load/wrong.h"
 
 static const char help[] =
     "USAGE\n"
@@ -25,7 +27,7 @@ static const char help[] =
     "OVERHEAD\n"
     "  alone: one core is busy at a time, 0.2 s each. ladder: up to all cores of a socket, 0.4 s a step. together: "
     "all\n"
-    "  cores calculate at once, for --seconds.\n"
+    "  cores calculate at once, for --seconds. check: the same time, a ninth of it for each unit.\n"
     "\n"
     "WARNING\n"
     "  It heats the node: what is measured behind it is measured on a hot one.\n";
@@ -39,7 +41,7 @@ static const double ALONE_SETTLING_S = 30e-3, ALONE_S = 120e-3, STEP_SETTLING_S 
 static uint64_t seconds = 60;
 
 static const struct setting settings[] = {
-    SETTING_SECONDS(&seconds, "together: how long (default 60)"),
+    SETTING_SECONDS(&seconds, "together, check: how long (default 60)"),
     {0},
 };
 
@@ -48,18 +50,11 @@ static const char *const work_words[] = {"scalar", "vector", "vector_memory", NU
 
 /* ---- a stretch of work ---- */
 
-/* A number that is not what it must be, as bits, and its place in the vectors. */
-struct difference {
-    size_t chain, lane;
-    uint64_t expected, found;
-};
-
 /* What a core did in it: medians over bursts, which do not change where it is taken away now and then, and the mean over
  * all, which does. */
 struct stretch {
     double flops_per_s, core_hz, mean_flops_per_s;
-    uint64_t wrong_bursts;        /* with a number that is not what it must be */
-    struct difference difference; /* the first one, where there are any */
+    struct wrong wrong;
 };
 
 struct work {
@@ -71,8 +66,8 @@ struct work {
 };
 
 static struct flops_kind vector;
-static uint64_t burst_turns;                      /* that take the first worker BURST_S; all have as many */
-static double expected[MOST_CHAINS * MOST_LANES]; /* what each burst must end with */
+static uint64_t burst_turns;                                /* that take the first worker BURST_S; all have as many */
+static double begins[MOST_NUMBERS], expected[MOST_NUMBERS]; /* what each burst begins and must end with */
 
 static double since(uint64_t start_ns) {
     return (double)(clock_raw_ns() - start_ns) / 1e9;
@@ -81,14 +76,15 @@ static double since(uint64_t start_ns) {
 /* By the fastest of some tries: what is interrupted seems to need fewer turns. */
 static void choose_turns(size_t role, void *argument) {
     enum { FEWEST = 1024, TRIES = 4 };
-    double most = 0, ends[MOST_CHAINS * MOST_LANES];
+    double most = 0, numbers[MOST_NUMBERS];
     (void)role;
     (void)argument;
     for (uint64_t turns = FEWEST;; turns *= 2) {
         double least_s = INFINITY;
         for (int i = 0; i < TRIES; i++) {
+            memcpy(numbers, begins, sizeof numbers);
             uint64_t start = clock_raw_ns();
-            vector.turns(turns, ends);
+            vector.turns(turns, numbers);
             least_s = fmin(least_s, since(start));
         }
         most = fmax(most, (double)turns / least_s);
@@ -100,45 +96,7 @@ static void choose_turns(size_t role, void *argument) {
 
 static void calculate_reference(size_t role, void *argument) {
     (void)role;
-    flops_reference(&vector, burst_turns, argument);
-}
-
-static uint64_t bits_of(double number) {
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return bits;
-}
-
-static bool alike(const double *ends, const double *others) {
-    size_t chain = 0;
-    while (chain < vector.chains && bits_of(ends[chain]) == bits_of(others[chain])) chain++;
-    return chain == vector.chains;
-}
-
-/* What bursts must end with, by scalar operations: as two of three workers have it, as the one that calculates the reference
- * may be the one that is wrong. */
-static void choose_reference(struct run *run) {
-    enum { MOST = 3 };
-    double ends[MOST][MOST_CHAINS] = {{0}};
-    size_t count = run->workers.count < MOST ? run->workers.count : MOST, agreed = 0;
-    for (size_t i = 0; i < count; i++) {
-        size_t worker = i * (run->workers.count - 1) / (count > 1 ? count - 1 : 1);
-        workers_run(&run->workers, &worker, 1, calculate_reference, ends[i]);
-    }
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; j < i; j++)
-            if (alike(ends[i], ends[j])) agreed = i;
-    if (count > 1 && agreed == 0)
-        fail(EXIT_NOT_AS_ASKED, "%zu CPUs calculate the same sum by scalar operations, and no two agree", count);
-    for (size_t i = 0; i < vector.chains * vector.lanes; i++) expected[i] = ends[agreed][i / vector.lanes];
-}
-
-static void compare(struct stretch *stretch, const double *ends) {
-    size_t at = 0, count = vector.chains * vector.lanes;
-    while (at < count && bits_of(ends[at]) == bits_of(expected[at])) at++;
-    if (at == count || stretch->wrong_bursts++ > 0) return;
-    stretch->difference =
-        (struct difference){at / vector.lanes, at % vector.lanes, bits_of(expected[at]), bits_of(ends[at])};
+    flops_reference(&vector, 2 * burst_turns, argument);
 }
 
 struct bursts {
@@ -153,19 +111,25 @@ static void add_to(double *values, size_t *count, double value) {
 /* With `memory` it is read and written, too. */
 static void vector_burst(struct bursts *bursts, struct stretch *stretch, int cpu, uint64_t probe, size_t number,
                          struct flops_memory *memory) {
-    double ends[MOST_CHAINS * MOST_LANES];
+    double numbers[MOST_NUMBERS];
+    uint64_t turns = burst_turns;
+    memcpy(numbers, begins, vector.chains * vector.lanes * sizeof *numbers);
     uint64_t start = clock_raw_ns();
-    if (memory != NULL)
-        vector.memory_turns(burst_turns, ends, memory);
-    else
-        vector.turns(burst_turns, ends);
-    add_to(bursts->flops, &bursts->flops_count, (double)burst_turns * vector.a_turn / since(start));
-    bursts->all_flops += (double)burst_turns * vector.a_turn;
 #ifdef FLIP_A_BIT_ON_CPU /* a build for the tests */
-    if (cpu == FLIP_A_BIT_ON_CPU) ((unsigned char *)ends)[7 * sizeof *ends] ^= 1;
+    if (cpu == FLIP_A_BIT_ON_CPU) {
+        vector.turns(burst_turns / 2, numbers);
+        ((unsigned char *)&numbers[1])[3] ^= 1;
+        turns -= burst_turns / 2;
+    }
 #endif
     (void)cpu;
-    compare(stretch, ends);
+    if (memory != NULL)
+        vector.memory_turns(turns, numbers, memory);
+    else
+        vector.turns(turns, numbers);
+    add_to(bursts->flops, &bursts->flops_count, (double)burst_turns * vector.a_turn / since(start));
+    bursts->all_flops += (double)burst_turns * vector.a_turn;
+    wrong_compare(&stretch->wrong, numbers, expected, vector.chains * vector.lanes, vector.lanes);
     if (number % BURSTS_A_PROBE != 0) return;
     start = clock_raw_ns();
     additions(probe);
@@ -234,24 +198,13 @@ static void work_together(struct run *run, const size_t *workers, size_t count, 
     free(work);
 }
 
-/* Of a CPU's bursts the wrong ones, beside `before` of others in the same record, in which a member says where the first
- * difference was. */
-static uint64_t add_wrong(struct result *result, uint64_t before, int cpu, const struct stretch *stretch) {
-    const struct difference *difference = &stretch->difference;
-    if (before == 0 && stretch->wrong_bursts > 0)
-        text_add(&result->more,
-                 ",\"difference\":{\"cpu\":%d,\"chain\":%zu,\"lane\":%zu,\"expected\":\"%016" PRIx64
-                 "\",\"found\":\"%016" PRIx64 "\"}",
-                 cpu, difference->chain, difference->lane, difference->expected, difference->found);
-    return before + stretch->wrong_bursts;
-}
-
 static void prepare(struct run *run) {
     struct energy counters[MOST_ENERGY_COUNTERS];
     bool refused;
     vector = flops_widest();
+    flops_start(&vector, begins);
     workers_run(&run->workers, &(size_t){0}, 1, choose_turns, NULL);
-    choose_reference(run);
+    reference_agreed(run, calculate_reference, begins, expected, vector.chains * vector.lanes * sizeof *expected);
     if (sensors_energy(counters, &refused) == 0)
         run_not_measured(run, "energy",
                          refused ? "the counters (powercap) can be read by root alone" : "the system reports none");
@@ -288,7 +241,7 @@ static unsigned measure_alone(struct run *run, uint32_t pass, const struct unit 
     result->values[ALONE_CORE_HZ] = stretch.core_hz;
     result->values[ALONE_FLOPS_PER_CYCLE] = stretch.flops_per_s / stretch.core_hz;
     result->values[ALONE_MEAN_FLOPS_PER_S] = stretch.mean_flops_per_s;
-    result->values[ALONE_WRONG_BURSTS] = (double)add_wrong(result, 0, (int)unit->key[0], &stretch);
+    result->values[ALONE_WRONG_BURSTS] = (double)wrong_add(result, 0, (int)unit->key[0], &stretch.wrong);
     return run_stopping() ? UNIT_STOPPED : 0;
 }
 
@@ -353,7 +306,7 @@ static unsigned measure_step(struct run *run, uint32_t pass, const struct unit *
     work_together(run, workers, count, (enum kind_of_work)unit->key[3], STEP_SETTLING_S, STEP_S, stretches);
     for (size_t i = 0; i < count; i++) {
         flops += stretches[i].flops_per_s;
-        wrong = add_wrong(result, wrong, run->workers.worker[workers[i]].cpu, &stretches[i]);
+        wrong = wrong_add(result, wrong, run->workers.worker[workers[i]].cpu, &stretches[i].wrong);
     }
     qsort(stretches, count, sizeof *stretches, by_hz);
     result->values[STEP_CORE_HZ] = (stretches[(count - 1) / 2].core_hz + stretches[count / 2].core_hz) / 2;
@@ -494,7 +447,7 @@ static unsigned measure_together(struct run *run, uint32_t pass, const struct un
     uint64_t wrong = 0;
     if (unit->key[1] == STEADY && seconds > FIRST_SECONDS) from = FIRST_SECONDS; /* those between count here */
     for (size_t second = from; second < to; second++)
-        wrong = add_wrong(result, wrong, (int)unit->key[0], session + second * count + worker);
+        wrong = wrong_add(result, wrong, (int)unit->key[0], &session[second * count + worker].wrong);
     result->values[PHASE_WRONG_BURSTS] = (double)wrong;
     return 0;
 }
@@ -502,6 +455,12 @@ static unsigned measure_together(struct run *run, uint32_t pass, const struct un
 static void finish(struct run *run, struct text *records) {
     (void)run;
     text_add(records, "%s", session_records.length > 0 ? session_records.data : "");
+}
+
+/* ---- check ---- */
+
+static unsigned measure_check(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
+    return check_measure(run, pass, unit, result, (double)seconds);
 }
 
 /* ---- */
@@ -564,6 +523,18 @@ static const struct operation operations[] = {
      .facts = facts,
      .finish = finish,
      .measure = measure_together,
+     .seconds = together_seconds},
+    {.name = "check",
+     .summary = "whether each unit of each core calculates rightly, all cores at once for --seconds",
+     .quantity = "count",
+     .unit = "1",
+     .record = "cell",
+     FIELDS(check_fields),
+     .keys = {"cpu", "unit"},
+     .words = {NULL, check_units},
+     .plan = check_plan,
+     .prepare = check_prepare,
+     .measure = measure_check,
      .seconds = together_seconds},
 };
 
