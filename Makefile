@@ -43,6 +43,7 @@ lint-python: able-to-test
 	ruff check .
 	ruff format --check .
 	mypy
+	git ls-files -z | xargs -0 codespell
 
 lint-workflow: able-to-test
 	snakefmt --check workflow

@@ -657,7 +657,7 @@ def test_an_unknown_kernel_is_an_outcome(campaign: Campaign) -> None:
     assert campaign.run()[0] == 0
     assert campaign.outcomes()[1, "a"]["outcome"] == "done"
     failed = campaign.outcomes()[1, "b"]
-    assert failed["outcome"] == "failed" and "no kernel coherance in" in failed["message"]
+    assert failed["outcome"] == "failed" and "no kernel coherance in" in failed["message"]  # codespell:ignore
 
 
 def test_a_static_kernel_stands_in_for_one_that_does_not_start(campaign: Campaign) -> None:

@@ -444,7 +444,7 @@ def test_what_comes_in_is_called_so_where_it_is_wrong(
 @pytest.mark.parametrize(
     ("style", "says"),
     [
-        ("font.size: 9\nfont.sise: 8\n", "line 2: bad key font.sise; "),
+        ("font.size: 9\nfont.sise: 8\n", "line 2: bad key font.sise; "),  # codespell:ignore
         ("lines.linewidth: thick\n", "line 1: bad value; "),
         ("font.size: 9\nfont.size: 8\n", "line 2: duplicate key; "),
         ("\udcff", "cannot be read ('utf-8' codec"),

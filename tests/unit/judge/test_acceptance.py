@@ -34,7 +34,7 @@ from tests.support.fleets import made
         ("false_alarm_percent: often", "false_alarm_percent: must be a number"),
         ("fingerprint: {hard: [cpu, color]}", "fingerprint.hard[1]: 'color' is not allowed"),
         (
-            "cells: {bandwith: {percent: 5, run: 1}}",
+            "cells: {bandwith: {percent: 5, run: 1}}",  # codespell:ignore
             "cells: 'bandwith' is not allowed; did you mean bandwidth? choose from bandwidth, ",
         ),
         (
