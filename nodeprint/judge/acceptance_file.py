@@ -87,7 +87,7 @@ class PriorPercents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Percent,
         key("standard deviation between runs, used if no node has two runs"),
     ] = 0.63
-    job: Annotated[Percent, key("standard deviation between jobs, assumed, for nodes with fewer than two jobs")] = 0.1
+    job: Annotated[Percent, key("assumed standard deviation between jobs, and its minimum")] = 0.1
 
 
 class CellRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,7 +98,7 @@ class CellRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     run: Annotated[Percent, key("standard deviation between runs, used if no node has two")]
     job: Annotated[
         NotNegative | UnsetType,
-        key("standard deviation between jobs of a node, used if no node has two; if omitted, a third of `run`"),
+        key("assumed standard deviation between jobs, and its minimum; if omitted, a third of `run`"),
     ] = UNSET
     percent_without_boost: Annotated[
         Percent | UnsetType,
@@ -142,7 +142,7 @@ class MetricPrior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Assumed standard deviations of a metric of a table, in percent (from STREAM, `docs/validation.md`)."""
 
     run: Annotated[Percent, key("standard deviation between runs, used if no node has two")] = 1.0
-    job: Annotated[NotNegative, key("standard deviation between jobs, used if no node has two")] = 0.5
+    job: Annotated[NotNegative, key("assumed standard deviation between jobs, and its minimum")] = 0.5
 
 
 class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -329,7 +329,7 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fabric: FabricTolerances = FabricTolerances()
     required: Annotated[
         tuple[Measurement, ...],
-        key("measurements without which a node is INVALID; empty: the planned ones"),
+        key("measurements without which a node is INCONCLUSIVE, in addition to the planned ones"),
     ] = ()
     quality: Quality = Quality()
     fingerprint: FingerprintFields = FingerprintFields()
