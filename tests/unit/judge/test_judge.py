@@ -26,7 +26,7 @@ SAID = (
     f"t(1 - {RULES.false_alarm:g} / (2 m)) E",
     f"within their tolerances, less than {percent(RULES.false_alarm)} (`false_alarm_percent`;",
     f"Jobs that begin less than {word(reduction.APART.total_seconds() / 60)} minutes after another count",
-    f"of up to {deviations._FEW} nodes the farthest is left out first",
+    f"of fewer than {deviations._FEW} nodes the farthest is left out first",
     f"two groups are more than {word(groups.GAP)} of it apart",
     f"with a chance of {percent(measuring_time.ALARM)} of any false alarm",
     f"within {percent(causes._AGREE_SHARE)} or {word(causes._AGREE_ERRORS)} errors",
