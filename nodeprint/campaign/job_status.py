@@ -68,14 +68,14 @@ class JobStatus:
     lost: Annotated[
         bool,
         key(
-            "whether the job did not write this itself, as it was cut off, canceled or refused: whoever followed it "
-            "did, with the reason; such a node is not measured"
+            "whether the job was cut off, canceled or refused, so that the process that followed it wrote this, "
+            "with the reason. Such a node is not measured"
         ),
     ] = False
     rebooted: Annotated[
         bool,
         key(
-            "whether the node was booted again since the job was begun: nothing was added to its records, and the next "
+            "whether the node rebooted after the job began. Nothing was added to its records, and the next "
             "call measures it in a new job"
         ),
     ] = False

@@ -28,13 +28,13 @@ class Node:
     node: Annotated[str, key("the name used in paths")]
     host: Annotated[str, key("the host name that the records must carry, short")]
     job: Annotated[int, key("the current job, from 1", ge=1, le=reading.MOST_WHOLE)] = 1
-    group: Annotated[str, key("the site's own word for a set of nodes; it is kept, and decides nothing")] = ""
+    group: Annotated[str, key("the site's own name for a set of nodes; it is kept, and decides nothing")] = ""
     partition: Annotated[str, key("Slurm's partition that it is measured in")] = ""
     cpus: Annotated[int, key("the CPUs that a job must get, 0 unknown", ge=0, le=reading.MOST_WHOLE)] = 0
     threads: Annotated[
         int,
         key(
-            "how many of them a core has by Slurm's facts of the node, 0 unknown; a job's time limit is planned for "
+            "threads per core as Slurm reports them, 0 unknown. A job's time limit is planned for "
             "one thread of each core",
             ge=0,
             le=reading.MOST_WHOLE,

@@ -144,7 +144,7 @@ class Header(Open, tag_field="record", tag="header", kw_only=True):
     cpus: Annotated[tuple[Count, ...], key("OS numbers that take part", extra_json_schema=_EACH_ONCE)]
     passes: Annotated[int, key("passes that are planned", ge=1, le=MOST)]
     boot_id: Annotated[str, key("the kernel's boot id")] | UnsetType = UNSET
-    seed: Annotated[int, key("what all random choices follow from", ge=0)] | UnsetType = UNSET
+    seed: Annotated[int, key("the seed of all random choices", ge=0)] | UnsetType = UNSET
     start_time: Annotated[_Moment, key("ISO 8601, UTC, `Z`")] | UnsetType = UNSET
     pairs_hash: (
         Annotated[_Hash, key("with `--pairs`: 16 hex digits over the pairs that its file named, with their homes")]
@@ -176,9 +176,10 @@ class Header(Open, tag_field="record", tag="header", kw_only=True):
         Annotated[
             RampUp,
             key(
-                'of pairs: `{"first_hz": 3.4e9, "settled_hz": 3.4e9, "after_us": 0, "waited_us": 0}`: the clock of the '
-                "first CPU after 20 ms of idling, the one that it settles at within 3 ms, the time to come within 3 % "
-                "of it, and how long the CPUs of a pair work before anything is timed"
+                'for pairs: `{"first_hz": 3.4e9, "settled_hz": 3.4e9, "after_us": 0, "waited_us": 0}`. `first_hz` is '
+                "the clock of the first CPU after 20 ms of idling, `settled_hz` the one that it settles at within 3 ms. "
+                "`after_us` is the time to come within 3% of it. `waited_us` is how long the CPUs of a pair work before "
+                "anything is timed"
             ),
         ]
         | UnsetType
@@ -187,9 +188,9 @@ class Header(Open, tag_field="record", tag="header", kw_only=True):
         Annotated[
             DmaLatency,
             key(
-                'of kernels whose workers wait for one another: `{"held_off": true}` where /dev/cpu_dma_latency was '
-                'held open at 0, or `{"held_off": false, "reason": "..."}`: a waiting CPU may then sleep, and answers '
-                "later; absent in older records"
+                'for kernels whose workers wait for one another: `{"held_off": true}` if /dev/cpu_dma_latency was '
+                'held open at 0, else `{"held_off": false, "reason": "..."}`. A waiting CPU may then sleep and answer '
+                "later. Absent in older records"
             ),
         ]
         | UnsetType
@@ -197,8 +198,8 @@ class Header(Open, tag_field="record", tag="header", kw_only=True):
     home: Annotated[
         _HomePolicy | Count | UnsetType | None,
         key(
-            "home policy: `first`, `second`, `each`, `sockets` (of several sockets: `first`, and the node at the same "
-            "place in each other one), or the number of a node"
+            "home policy: `first`, `second`, `each`, `sockets`, or the number of a node. With several sockets, "
+            "`sockets` is `first` and the node at the same position in each other socket"
         ),
     ] = UNSET
     parallel: (
@@ -216,7 +217,7 @@ class Header(Open, tag_field="record", tag="header", kw_only=True):
         Annotated[
             dict[str, str],
             key(
-                'what was requested and cannot be measured here, with the reason: `{"O": "not on this CPU: ...", '
+                'requests that cannot be measured here, with the reason: `{"O": "not on this CPU: ...", '
                 '"memory of NUMA node 2": "full: ..."}`'
             ),
         ]
@@ -240,8 +241,8 @@ class Header(Open, tag_field="record", tag="header", kw_only=True):
             dict[str, Placement],
             key(
                 'per home node: `{"0": {"bytes": 16777216, "bound": true, "verified_by": "move_pages", "pages": '
-                '"base"}}`; `bound` false: by first touch; `verified_by`: `move_pages`, `numa_maps`, or `one_node` '
-                "(there is no other); `pages`: `base`, with `--huge-pages` `thp`, or `mixed` where only some are huge"
+                '"base"}}`. `bound` is false for first touch. `verified_by`: `move_pages`, `numa_maps`, or `one_node` '
+                "(there is no other). `pages`: `base`, `thp` with `--huge-pages`, or `mixed` if only some are huge"
             ),
         ]
         | UnsetType
@@ -260,7 +261,9 @@ class Header(Open, tag_field="record", tag="header", kw_only=True):
     cells: (
         Annotated[
             CellColumns,
-            key("of what is no pair of CPUs: the coordinates of a cell, and its values with their units (below)"),
+            key(
+                "for measurements of cells, not pairs: the coordinates of a cell, and its values with their units (below)"
+            ),
         ]
         | UnsetType
     ) = UNSET
