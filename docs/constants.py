@@ -27,8 +27,8 @@ _ODD = "(`python -m bench.calibration --section odd`)"
 _TRIED = "fleets with half of the nodes shifted: SPLIT in 19 of 20, and no healthy fleet of 52"
 #: Where a constant is from, by module and name.
 SOURCES: Mapping[str, str] = {
-    "stats/disagreement.LEAST": "three standard deviations of runs under load (docs/validation.md); with 1.2 two "
-    f"thirds of quiet runs that are 20% off are not named, with 1.05 no more are {_ODD}",
+    "stats/disagreement.LEAST": "three standard deviations of runs under load (docs/validation.md). With 1.2, two "
+    f"thirds of quiet runs that are 20% off are not reported. With 1.05, no more are reported {_ODD}",
     "stats/disagreement.APART": "matrices of core-to-core-latency",
     "stats/disagreement.NEARER": "matrices of core-to-core-latency; a guest of 16 CPUs (docs/validation.md)",
     "stats/disagreement._BY_CHANCE": "among jobs with equal runs, 2 names a run in 10%, 3 in up to 1% and 4 in none "

@@ -21,8 +21,8 @@ Reals = npt.NDArray[np.floating]
 #: 1.0 to 1.5% (32 lines), and 3.4% under load (docs/validation.md). The factor is three of the larger.
 LEAST = 1.1
 #: Beyond this factor a pair of CPUs is another pair. In the matrices that core-to-core-latency publishes, pairs inside
-#: a core are 2.3 times faster than others, inside a CCX 3.6 times, inside a socket 2.0 times. On two machines whose
-#: lines had an uncontrolled home it is 1.3 and 1.4 times.
+#: a core are 2.3 times faster than others. Inside a CCX they are 3.6 times faster, inside a socket 2.0 times. On two
+#: machines whose lines had an uncontrolled home it is 1.3 and 1.4 times.
 APART = 1.5
 #: A pair that is once so many times faster than usual ran as two threads of one core. In the matrices that
 #: core-to-core-latency publishes, siblings are at least 2.3 times faster than any other pair.

@@ -14,8 +14,8 @@ Ints = npt.NDArray[np.int64]
 FEWEST = 3
 #: The variance of a median, times that of a mean.
 _OF_MEDIAN = np.pi / 2
-#: Alternating medians and means converge in two or three steps if all nodes are in all rounds, and later if rounds
-#: share only some of them. They have converged if nothing moves by more than _SETTLED.
+#: Alternating medians and means converge in two or three steps if all nodes are in all rounds. They converge later if
+#: rounds share only some nodes. They have converged if nothing moves by more than _SETTLED.
 _STEPS, _SETTLED = 200, 1e-5
 #: A round is a day.
 _DAY_S = 86400.0

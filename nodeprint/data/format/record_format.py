@@ -177,9 +177,9 @@ class Header(Open, tag_field="record", tag="header", kw_only=True):
             RampUp,
             key(
                 'for pairs: `{"first_hz": 3.4e9, "settled_hz": 3.4e9, "after_us": 0, "waited_us": 0}`. `first_hz` is '
-                "the clock of the first CPU after 20 ms of idling, `settled_hz` the one that it settles at within 3 ms. "
-                "`after_us` is the time to come within 3% of it. `waited_us` is how long the CPUs of a pair work before "
-                "anything is timed"
+                "the clock of the first CPU after 20 ms of idling, `settled_hz` the one that it settles at within 3 "
+                "ms. `after_us` is the time to come within 3% of it. `waited_us` is how long the CPUs of a pair work "
+                "before anything is timed"
             ),
         ]
         | UnsetType
@@ -261,9 +261,7 @@ class Header(Open, tag_field="record", tag="header", kw_only=True):
     cells: (
         Annotated[
             CellColumns,
-            key(
-                "for measurements of cells, not pairs: the coordinates of a cell, and its values with their units (below)"
-            ),
+            key("for measurements of cells, not pairs: the coordinates of a cell and its values with units (below)"),
         ]
         | UnsetType
     ) = UNSET
