@@ -35,7 +35,7 @@ class Others:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The median of ratios within rounds, and its 95 % interval."""
+    """The median of ratios within rounds, and its 95% interval."""
 
     ratio: float
     low: float
@@ -50,7 +50,7 @@ class Agreement:
     def words(self, limit: float, others: float = 0.0) -> str:
         """Its figures and the `conclusion`."""
         said = conclusion(self, self, limit, others)
-        return f"ratio {self.ratio:.3f} (95 % interval {self.low:.3f} to {self.high:.3f}, {self.rounds} rounds): {said}"
+        return f"ratio {self.ratio:.3f} (95% interval {self.low:.3f} to {self.high:.3f}, {self.rounds} rounds): {said}"
 
 
 def conclusion(least: Agreement, most: Agreement, limit: float, others: float = 0.0) -> str:

@@ -95,7 +95,7 @@ def cv_less_drift(values: list[float]) -> float:
 
 
 def cv_ratio_bound(a: list[list[float]], b: list[list[float]]) -> float:
-    """Upper end of the 95 % bootstrap interval of the ratio of CVs of a and b, processes resampled within blocks."""
+    """Upper end of the 95% bootstrap interval of the ratio of CVs of a and b, processes resampled within blocks."""
 
     def ratio(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], axis: int = -1) -> Any:
         return (np.std(x, axis=axis, ddof=1) / np.mean(x, axis=axis)) / (
@@ -191,7 +191,7 @@ def bench_time(cpus: tuple[int, int], peer: bool, kept: dict[str, Any]) -> list[
         rows.append(row("the peer's hop", their_hops, None, "ns"))
         same = agreement(hops, their_hops)
         rows.append(row("hop: ours / the peer's", [a / b for a, b in zip(hops, their_hops, strict=True)]))
-        rows.append(row("hop: ends of the ratio's 95 % interval", (same.low, same.high)))
+        rows.append(row("hop: ends of the ratio's 95% interval", (same.low, same.high)))
         ratios = [a / b for a, b in zip(own, others, strict=True)]
         rows.append(row("time: ours / peer", ratios, 0.01))
         for path in by_path(hops, their_hops):
@@ -204,7 +204,7 @@ def bench_spread(cpus: tuple[int, int], processes: int, peer: bool, kept: dict[s
     """CVs over processes, three blocks.
 
     A block in which the path changed is measured again. The peer only serves to detect such a block: its values
-    differ by 3 to 8 % on one path, and by factors between paths.
+    differ by 3 to 8% on one path, and by factors between paths.
     """
     blocks: list[dict[str, list[list[float]]]] = []
     again = kept["spread on changing paths"] = []

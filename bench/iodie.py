@@ -274,7 +274,7 @@ def repeats(nodes: int) -> list[Row]:
         1 - ours(CASES[0], 2.0, seed, drift=0.01).ccd_index(ours(CASES[0], 2.0, seed, drift=0.01).found())
         for seed in range(nodes)
     ]
-    rows.append(row("ours, fabric clock drifts by 1 %: 1 - Rand index", float(np.mean(drifting)), 0.01))
+    rows.append(row("ours, fabric clock drifts by 1%: 1 - Rand index", float(np.mean(drifting)), 0.01))
     return rows
 
 

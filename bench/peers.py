@@ -2,7 +2,7 @@
 
 Rounds of a process each, in turns and in random order, at real-time priority where that is allowed: a round's ratio is
 ours divided by theirs of the same quantity, size, pages and statistic, and a row is the median of ten rounds or more
-with its 95 % interval. `--only NAME` compares with some. Programs that are in no registry are built in a cache
+with its 95% interval. `--only NAME` compares with some. Programs that are in no registry are built in a cache
 (bench/peer.py). With an L3 of hundreds of MiB it takes an hour, as each array is four times as large.
 """
 
@@ -39,7 +39,7 @@ LIKWID_VECTORS = {16: "sse", 32: "avx"}
 #: Those with the instructions of `load`, by the vectors that it says it has.
 PEAKFLOPS = {"avx512": "peakflops_avx512_fma", "avx2": "peakflops_avx_fma", "sse2": "peakflops_sse"}
 CORE_TO_CORE_VERSION = "1.2.0"
-#: Its processes in a round: each has one line, and lines differ by 3 to 5 %.
+#: Its processes in a round: each has one line, and lines differ by 3 to 5%.
 C2CLAT_LINES = 32
 
 Values: TypeAlias = Mapping[str, float]
@@ -379,7 +379,7 @@ def main() -> int:
     average = os.getloadavg()[0]
     first = real_time()
     rows: list[Row] = []
-    lines = ["| beside | quantity | ours / theirs | 95 % interval | required | |", "|---|---|---|---|---|---|"]
+    lines = ["| beside | quantity | ours / theirs | 95% interval | required | |", "|---|---|---|---|---|---|"]
     kept: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         for contest in contests(sorted(os.sched_getaffinity(0)), Path(folder), chosen.only):

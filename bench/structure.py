@@ -42,9 +42,9 @@ class Accident(TypedDict, total=False):
 
 SPOILED: dict[str, Accident] = {
     "whole": {},
-    "noise 10 %": {"noise": 0.1},
-    "spikes 1 %, missing 1 %": {"spikes": 0.01, "missing": 0.01},
-    "CPUs missing 10 %": {"gone": 0.1},
+    "noise 10%": {"noise": 0.1},
+    "spikes 1%, missing 1%": {"spikes": 0.01, "missing": 0.01},
+    "CPUs missing 10%": {"gone": 0.1},
     "all of it": {"noise": 0.1, "spikes": 0.01, "missing": 0.01, "gone": 0.1},
 }
 #: Every threshold of the search, with the values to try.
@@ -88,7 +88,7 @@ def times() -> Iterator[dict[str, Any]]:
 
 
 def scores(machine: Made, matrix: np.ndarray, cpus: list[int]) -> dict[str, bool]:
-    """Whether each level is exact that is there, 95 % of siblings, and whether nothing else was found."""
+    """Whether each level is exact that is there, 95% of siblings, and whether nothing else was found."""
     found: dict[str, np.ndarray] = {level.name: level.labels for level in detection.detect(matrix).levels}
     out = {}
     for level, part in machine.parts.items():
@@ -108,7 +108,7 @@ def exact(machines: dict[str, Made]) -> set[tuple[str, str, str]]:
     """Which levels come out as they are known: of the first half's machines, whole and spoiled, and of made-up ones."""
     out = set()
     for name, machine in machines.items():
-        hows = ("whole", "spikes 1 %, missing 1 %", "CPUs missing 10 %") if name in published.CHOSEN_ON else ("whole",)
+        hows = ("whole", "spikes 1%, missing 1%", "CPUs missing 10%") if name in published.CHOSEN_ON else ("whole",)
         for how in hows:
             for level, right in scores(machine, *spoiled(machine, **SPOILED[how])).items():
                 if right:

@@ -27,7 +27,7 @@ void progress_show(size_t done) {
     if (now - progress.shown < (progress.terminal ? 0.2 : 10) || done <= progress.already) return;
     progress.shown = now;
     double left_s = (now - progress.start) / (double)(done - progress.already) * (double)(progress.total - done);
-    fprintf(stderr, "%s%s: %zu of %zu (%.0f %%), %.0f s left%s", progress.terminal ? "\r" : "", progress.what, done,
+    fprintf(stderr, "%s%s: %zu of %zu (%.0f%%), %.0f s left%s", progress.terminal ? "\r" : "", progress.what, done,
             progress.total, 100.0 * (double)done / (double)progress.total, left_s, progress.terminal ? "   " : "\n");
     progress.line_open = progress.terminal;
 }

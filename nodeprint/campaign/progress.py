@@ -27,7 +27,7 @@ from nodeprint.settings import config as configuration
 _BEGINS = re.compile(r"^(?P<time>\S+) node-run: run (?P<run>[0-9]{1,9}) of \d+: (?P<name>\S+)$")
 _ATTEMPT = re.compile(r"^(?P<time>\S+) node-run: node \S+, job \d+ on ", re.MULTILINE)
 _MOMENT = re.compile(r"^(?P<time>\S+) node-run: ")
-_LEFT = re.compile(r": \d+ of \d+ \(\d+ %\), (?P<seconds>[0-9]{1,9}) s left$")
+_LEFT = re.compile(r": \d+ of \d+ \(\d+%\), (?P<seconds>[0-9]{1,9}) s left$")
 #: So much of the end of a log is read; a measurement's own lines, one in 10 s, are less.
 _TAIL_BYTES = 1 << 20
 #: node-run's own list of what came of each measurement.

@@ -95,7 +95,7 @@ def _rows(figure: MedianValue) -> list[tuple[str, str, str, str]]:
     if figure.runs == figure.left_out == 2:
         return [(label, name, f"{names.span(low, high, unit)}{mark}", say("runs_disagree"))]
     interval = names.over_runs(low, high, unit, figure.runs, figure.left_out or 0)
-    level = "" if figure.left_out == figure.runs else f"95 % over {figure.runs} runs: "
+    level = "" if figure.left_out == figure.runs else f"95% over {figure.runs} runs: "
     lone = "one run, no interval" if figure.runs == 1 else ""
     median = f"{names.quantity(figure.median, unit)}{mark}"
     return [(label, name, median, f"{level}{interval}" if interval else lone)]

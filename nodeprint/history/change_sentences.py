@@ -59,14 +59,14 @@ def is_open(history: NodeHistory) -> bool:
 
 
 def sentence(change: Change, nodes: Sequence[str]) -> str:
-    """A change of one or several nodes: `cn017: core 37 +4.1 % since 2026-03-03, with BIOS 1.7 to 1.8`."""
-    size = f"{change.effect * 100:+.1f} %" if len(nodes) == 1 else f"{change.effect * 100:+.1f} % (median)"
+    """A change of one or several nodes: `cn017: core 37 +4.1% since 2026-03-03, with BIOS 1.7 to 1.8`."""
+    size = f"{change.effect * 100:+.1f}%" if len(nodes) == 1 else f"{change.effect * 100:+.1f}% (median)"
     alone = "" if change.compared else say("history", "alone")
     return f"{names.nodes(nodes)}: {component_name(change)} {size} {_when(change)}{alone}{_doubt(change)}"
 
 
 def common(histories: Histories) -> list[str]:
-    """The changes that all nodes share: `all 8 nodes: pairs of all classes +2.0 % since 2026-03-03`."""
+    """The changes that all nodes share: `all 8 nodes: pairs of all classes +2.0% since 2026-03-03`."""
     if histories.common is None:
         return []
     return [_of_all(change, len(histories.nodes)) for change in histories.common.changes]
@@ -78,16 +78,16 @@ def _of_all(change: Change, measured: int) -> str:
     place = f"{nodes}: {component_name(change)}"
     ends = names.interval(change.interval.low, change.interval.high, change.effect)
     if change.moves is None:
-        size = f"{change.effect * 100:+.1f} % (95 % {ends})"
+        size = f"{change.effect * 100:+.1f}% (95% {ends})"
         return f"{place} {size} {_when(change)}{_doubt(change)}"
     moves = change.moves
     return say(
         "history",
         "moves",
         place=place,
-        low=f"{moves.low * 100:+z.1f} %",
+        low=f"{moves.low * 100:+z.1f}%",
         lowest=moves.lowest[:10] or "?",
-        high=f"{moves.high * 100:+z.1f} %",
+        high=f"{moves.high * 100:+z.1f}%",
         highest=moves.highest[:10] or "?",
     )
 
@@ -102,7 +102,7 @@ def shared_with(node: str, histories: Histories) -> list[str]:
 def of_node(change: Change) -> str:
     """The sentence on a change in a node's own report, with its interval and tolerance."""
     ends = names.interval(change.interval.low, change.interval.high, change.effect)
-    size = f"{change.effect * 100:+.1f} % (95 % {ends}; tolerance {names.tolerance(change.tolerance)})"
+    size = f"{change.effect * 100:+.1f}% (95% {ends}; tolerance {names.tolerance(change.tolerance)})"
     further = f", {names.counted(change.further, 'further component')} with it" if change.further else ""
     alone = "" if change.compared else say("history", "alone")
     return report_text.sentence(f"{component_name(change)} {size} {_when(change)}{further}{alone}{_doubt(change)}.")

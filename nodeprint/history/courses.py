@@ -42,7 +42,7 @@ def _line(course: Course, history: NodeHistory, *, timed: bool) -> xr.Dataset:
     since = {change.since for change in history.changes if changes.is_of(change, course)}
     numbers = np.arange(1, len(course.measured) + 1, dtype=np.float64)
     return line(
-        f"{name} (tolerance {percent:.2g} %)",
+        f"{name} (tolerance {percent:.2g}%)",
         [_moment(moment) for moment in course.measured] if timed else numbers,
         distance,
         distance - half,

@@ -121,7 +121,7 @@ def _campaigns(histories: Histories) -> Table:
 
 def _node(history: NodeHistory, in_style: Style) -> Section:
     changes = tuple(_change_row(change) for change in history.changes)
-    header = ("component", "measurement", "before", "after", "change", "95 % interval", "tolerance", "between")
+    header = ("component", "measurement", "before", "after", "change", "95% interval", "tolerance", "between")
     blocks = (
         Bullets(tuple(map(change_sentences.of_node, history.changes)) or (change_sentences.unchanged(history),)),
         Figures(_picture(history, in_style)),
@@ -151,7 +151,7 @@ def _change_row(change: Change) -> tuple[Cell, ...]:
         change.measurement,
         before,
         after,
-        f"{change.effect * 100:+.1f} %",
+        f"{change.effect * 100:+.1f}%",
         interval,
         names.tolerance(change.tolerance),
         f"{change.unchanged[:10]} and {change.by[:10]}",

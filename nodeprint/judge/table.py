@@ -27,7 +27,7 @@ VARIABLES = {
     "error_jobs": "the part of the error that is from job to job",
     "error_template": "the part of the error that is of the peers' center",
     "degrees": "degrees of freedom of the error",
-    "half_90": "half of the 90 % interval; infinite with one run",
+    "half_90": "half of the 90% interval; infinite with one run",
     "error_different": "standard error where the node has to be shown different: with what the peers are by nature",
     "degrees_different": "degrees of freedom of that error",
     "half_simultaneous": "half of the interval that holds for all components of the component type and all jobs "

@@ -41,11 +41,11 @@ class Process(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As in `stress (pid 4711) took 98 % of CPU 1`, after the verb."""
+        """As in `stress (pid 4711) took 98% of CPU 1`, after the verb."""
         numbers = f"CPU {list_text(self.cpus)}"
         if self.share > 1:  # in percent, as all shares of CPU time are
-            return f"{self.share / max(len(self.cpus), 1) * 100:.0f} % of {numbers}"
-        return f"{self.share * 100:.0f} % of {numbers if len(self.cpus) == 1 else f'a CPU, on {numbers}'}"
+            return f"{self.share / max(len(self.cpus), 1) * 100:.0f}% of {numbers}"
+        return f"{self.share * 100:.0f}% of {numbers if len(self.cpus) == 1 else f'a CPU, on {numbers}'}"
 
 
 class OtherLoad(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ class OtherLoad(msgspec.Struct, frozen=True):
         if (more := len(self.processes) - _NAMED) > 0:
             named.append(f"and {more} more")
         if self.ended >= LEAST_SHARE:
-            named.append(say("other_load", "ended", share=f"{self.ended * 100:.0f} % of a CPU"))
+            named.append(say("other_load", "ended", share=f"{self.ended * 100:.0f}% of a CPU"))
         if self.jobs:
             jobs = f"Slurm job{'s' if len(self.jobs) > 1 else ''} {printable(', '.join(self.jobs[:_JOBS]))}"
             jobs += f" and {len(self.jobs) - _JOBS} more" if len(self.jobs) > _JOBS else ""

@@ -100,7 +100,12 @@ def quantity(value: float, unit: str) -> str:
     shown = f"{value / size:.{digits}g}"
     if "e+" in shown and abs(value / size) < _MOST_PLAIN:  # 300000 MB/s, and not 3e+05 MB/s
         shown = f"{float(shown):.0f}"
-    return f"{shown} {name}".rstrip()
+    return with_unit(shown, name)
+
+
+def with_unit(number: str, unit: str) -> str:
+    """A number with its unit: `5%`, `12 ns`, and `3` without any."""
+    return f"{number}%" if unit == "%" else f"{number} {unit}".rstrip()
 
 
 def shown_unit(value: float, unit: str) -> tuple[float, str]:
@@ -114,7 +119,7 @@ def shown_unit(value: float, unit: str) -> tuple[float, str]:
 def span(low: float, high: float, unit: str) -> str:
     """Return a range of values: `23.3 to 24.1 ns`, and with two units `81.3 ns to 1.1 \N{MICRO SIGN}s`."""
     first, last = quantity(low, unit), quantity(high, unit)
-    number, _, name = first.partition(" ")
+    number, _, name = first.removesuffix("%").partition(" ")
     return f"{number if name == last.partition(' ')[2] else first} to {last}"
 
 
@@ -152,19 +157,19 @@ def median_interval(figure: ClassFigure | CellFigure) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as `5.9 %`, never as -0.0."""
-    return f"{share * 100:z.1f} %" if math.isfinite(share) else "unknown"
+    """A share as `5.9%`, never as -0.0."""
+    return f"{share * 100:z.1f}%" if math.isfinite(share) else "unknown"
 
 
 def signed(share: float) -> str:
-    """A difference as `+5.9 %`."""
-    return f"{share * 100:+z.1f} %" if math.isfinite(share) else "unknown"
+    """A difference as `+5.9%`."""
+    return f"{share * 100:+z.1f}%" if math.isfinite(share) else "unknown"
 
 
 def signed_range(shares: Sequence[float]) -> str:
-    """Differences from the smallest to the largest: `+5.1 to +6.3 %`; one of them by itself, empty without any."""
+    """Differences from the smallest to the largest: `+5.1 to +6.3%`; one of them by itself, empty without any."""
     ends = list(dict.fromkeys(map(signed, sorted(shares, key=abs))))
-    return f"{ends[0].removesuffix(' %')} to {ends[-1]}" if len(ends) > 1 else "".join(ends)
+    return f"{ends[0].removesuffix('%')} to {ends[-1]}" if len(ends) > 1 else "".join(ends)
 
 
 def of_measurement(unit: str, measurement: str) -> str:
@@ -174,13 +179,13 @@ def of_measurement(unit: str, measurement: str) -> str:
 
 
 def whole_percent(share: float) -> str:
-    """A share as `81 %`; empty where it is unknown."""
-    return f"{share * 100:.0f} %" if math.isfinite(share) else ""
+    """A share as `81%`; empty where it is unknown."""
+    return f"{share * 100:.0f}%" if math.isfinite(share) else ""
 
 
 def tolerance(share: float) -> str:
-    """A tolerance as somebody wrote it: `4 %`."""
-    return f"{share * 100:.{2 if share < 0.1 else 3}g} %"
+    """A tolerance as somebody wrote it: `4%`."""
+    return f"{share * 100:.{2 if share < 0.1 else 3}g}%"
 
 
 def moment(text: str) -> str:
@@ -193,7 +198,7 @@ def times(share: float, of_tolerance: float) -> str:
 
     The ratio is rounded as a reader would round it: 5.8% of 4% is 1.5.
     """
-    effect, limit = (Decimal(words.removesuffix(" %")) for words in (percent(abs(share)), tolerance(of_tolerance)))
+    effect, limit = (Decimal(words.removesuffix("%")) for words in (percent(abs(share)), tolerance(of_tolerance)))
     if not limit:
         return ""
     factor = effect / limit
@@ -203,7 +208,7 @@ def times(share: float, of_tolerance: float) -> str:
 def interval(low: float, high: float, effect: float) -> str:
     """Return an interval in the direction of its effect: the same text for effects of 5.9% and -5.9%."""
     ends = sorted(math.copysign(1.0, effect) * end * 100 for end in (low, high))
-    return f"interval {ends[0]:z.1f} to {ends[1]:z.1f} %"
+    return f"interval {ends[0]:z.1f} to {ends[1]:z.1f}%"
 
 
 # --- parts ---

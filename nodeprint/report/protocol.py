@@ -297,7 +297,7 @@ def _rules(campaign: JudgedCampaign, *, several: bool) -> Section:
 
 def _least(limit: ContractLimit) -> str:
     if limit.at_least_percent is not UNSET:
-        return f"{limit.at_least_percent:g} % of the theoretical peak"
+        return f"{limit.at_least_percent:g}% of the theoretical peak"
     return "" if limit.at_least is UNSET else f"{limit.at_least:g}"
 
 

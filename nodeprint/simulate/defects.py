@@ -92,7 +92,7 @@ def _factor(match: re.Match[str]) -> float:
     if match["unit"] != "%":
         raise NodeprintError(f"defect {match[0]!r} takes a percentage", advice="write for instance +5%")
     if _amount(match) <= -100:
-        raise NodeprintError(f"defect {match[0]!r} leaves nothing", advice="take off less than 100 %")
+        raise NodeprintError(f"defect {match[0]!r} leaves nothing", advice="take off less than 100%")
     return 1 + _amount(match) / 100
 
 

@@ -18,7 +18,7 @@ Bools = npt.NDArray[np.bool_]
 
 #: A stretch between two others has at least so many values: a single one that is not seen again is no level.
 _LEAST = 2
-#: Twice the drop of the log likelihood at the end of a 95 % interval of one parameter.
+#: Twice the drop of the log likelihood at the end of a 95% interval of one parameter.
 _DROP_95 = 3.841
 #: The median of a squared normal variable.
 _MEDIAN_SQUARE = 0.4549

@@ -133,7 +133,7 @@ def _draw_site(ax: Axes, site: Any, ends: pd.DataFrame, x: float, y: float, styl
     small, ink, quiet = style.smallest_letters_pt, style.colors["ink"], style.colors["quiet"]
     ax.add_patch(Rectangle((x, y), *_SITE, facecolor=style.colors["wash"], edgecolor=ink, linewidth=0.8, zorder=3))
     ax.text(x + _SITE[0] / 2, y + 3, site.name, ha="center", va="center", zorder=4, fontweight="bold")
-    text = f"{100 * site.share:.0f} ± {100 * site.half:.0f} % of lines"
+    text = f"{100 * site.share:.0f} ± {100 * site.half:.0f}% of lines"
     ax.text(x + _SITE[0] / 2, y + 7.3, text, ha="center", va="center", zorder=4, fontsize=small)
     for length, color in ((1.0, "paper"), (min(site.share, 1.0), "quiet")):
         bar = Rectangle((x + 3, y + 10.2), (_SITE[0] - 6) * length, 2.2, facecolor=style.colors[color], zorder=4)

@@ -121,7 +121,7 @@ def _drawn(die: Die, geometry: Geometry) -> list[str]:
             return "(no CPU)"
         of_ends, name = sentences.ends_of(die, site), sentences.site_name(die, site)
         ends = f"{level_name(die.level)} {list_text(of_ends)}" if of_ends else name
-        return f"[{'' if name == ends else name + ': '}{ends}, {100 * die.share(site).value:.0f} % of lines]"
+        return f"[{'' if name == ends else name + ': '}{ends}, {100 * die.share(site).value:.0f}% of lines]"
 
     rows = grid(geometry)
     width = max(len(box(left)) for left, _ in rows)

@@ -206,4 +206,4 @@ def part_sentences(die: Die) -> list[str]:
 
 def in_unit(unit: str, value: float) -> str:
     """A value of a part with its unit."""
-    return f"{100 * value:.1f} %" if unit == "share" else f"{value:.2f} ns"
+    return f"{100 * value:.1f}%" if unit == "share" else f"{value:.2f} ns"

@@ -719,7 +719,7 @@ def test_a_job_beside_ours_is_seen_and_said_with_what_it_took(campaign: Campaign
     load = other_load.kept(campaign.job.parent)
     assert load is not None and load.is_busy and load.jobs == ("77", "78"), "79 has ended, 80 is another node's"
     assert re.fullmatch(
-        r"Slurm jobs 77, 78 ran on the node, and what was not ours took \d+\.\d CPUs' time", load.text("took")
+        r"Slurm jobs 77, 78 ran on the node, and other programs took \d+\.\d CPUs' time", load.text("took")
     )
 
 

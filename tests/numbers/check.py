@@ -91,18 +91,18 @@ EXEMPT: Sequence[str] = (
     # dates
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\dZ?)?)?",
     # scales of colors, and the differences from which on a picture names a CPU
-    r"median of its peers, to [\d.]+ %|No CPU lies more than [\d.]+ %",
+    r"median of its peers, to [\d.]+%|No CPU lies more than [\d.]+ %",
     # results that no export has, with tests of their own: structure, quadrants, levels over time, loaded hops
-    r"stability [\d.]+|Socket \d: inside a quadrant.*$|[+-][\d.]+ %.* since \d{4}-.*$",
+    r"stability [\d.]+|Socket \d: inside a quadrant.*$|[+-][\d.]+%.* since \d{4}-.*$",
     r"beside \d+ GB/s on another CCX.*$|medians of \d+ \w+|reads \d+ bytes a cycle, .*? at least [\d.]+ GHz",
     # constants of the texts and of processors
-    r"\d+ operations in double precision a cycle|sleeps of 5 ms|up to 1 it is the same|95 %:",
+    r"\d+ operations in double precision a cycle|sleeps of 5 ms|up to 1 it is the same|95%:",
     r"with 20 runs of 64 nodes",
-    r"[\d.]+(?: %)?\.\.\.$",  # where a short message is cut off
+    r"[\d.]+%?\.\.\.$",  # where a short message is cut off
     r"lists the \d+ files",
     r"\d+ earlier campaigns?",
     r"The 48 of \d+ nodes that use most",
-    r"\b9[05] ?% (?:interval|the same within|of the nodes)|round trip / 2|majority of 60 %",
+    r"\b9[05] ?% (?:interval|the same within|of the nodes)|round trip / 2|majority of 60%",
     r"exit status \d|ends with PASS.*$",
 )
 

@@ -28,7 +28,7 @@ def _within(text: str, campaign: Campaign) -> Iterator[str]:
             of_metric = rows[(rows["metric"] == metric) & rows["node"].isin(same)]
             largest = 100 * float(of_metric["difference"].abs().max())
             if largest > float(match[1]) + 0.1:
-                yield f"{match[0]}: a node that is the same differs by {largest:.1f} %"
+                yield f"{match[0]}: a node that is the same differs by {largest:.1f}%"
 
 
 def _most(text: str, campaign: Campaign) -> Iterator[str]:
@@ -50,12 +50,12 @@ def _shared(text: str, campaign: Campaign) -> Iterator[str]:
         low, high = (float(end) if end else math.nan for end in (match["low"], match["high"]))
         low = high if math.isnan(low) else low
         if len(effects) == len(nodes) and not (abs(min(effects) - low) <= 0.06 and abs(max(effects) - high) <= 0.06):
-            shown = f"{min(effects):.1f} to {max(effects):.1f} %"
-            yield f"{match['nodes']}: {match['high']} % is said of all, their effects are {shown}"
+            shown = f"{min(effects):.1f} to {max(effects):.1f}%"
+            yield f"{match['nodes']}: {match['high']}% is said of all, their effects are {shown}"
 
 
 _SEVERAL = re.compile(
-    r"(?P<nodes>[\w.-]*\[[\d,-]+\]\S*?)(?: share|:| \|)(?P<between>[^;]*?)(?:(?P<low>[\d.]+)(?: %)? to [+-]?)?"
+    r"(?P<nodes>[\w.-]*\[[\d,-]+\]\S*?)(?: share|:| \|)(?P<between>[^;]*?)(?:(?P<low>[\d.]+)%? to [+-]?)?"
     r"(?P<high>[\d.]+) ?% (?:slower|faster|higher|lower|below|\|)"
 )
 
@@ -102,7 +102,7 @@ _SIZES = {"µ": 1e3, "m": 1e6, "k": 1e3, "M": 1e6, "G": 1e9}
 
 
 def _defined(text: str, campaign: Campaign) -> Iterator[str]:
-    """`The same` has one definition: the whole 90 % interval is inside the tolerance."""
+    """`The same` has one definition: the whole 90% interval is inside the tolerance."""
     del campaign
     match = re.search(r"(?i)\b(?:is|are) (?:accepted as )?the same[^.;]*? (?:if|where|when) ([^.;]*)", text)
     if match and "interval" not in match[1]:

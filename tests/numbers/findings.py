@@ -30,7 +30,7 @@ def of_finding(finding: Json, node: str, record: str) -> Iterator[Fact]:
         yield fact(100 * effect, percent, r"(lies|^difference:|^by:)( \S+ to)? $")
     yield fact(100 * effect, "%", r"\. $", " to")
     yield fact(100 * effect, "%", r"\. \S+ to $", r" on \d+ nodes")
-    yield fact(100 * abs(effect), "%", r"\) $", r" to \S+ % (slower|faster|higher|lower)")
+    yield fact(100 * abs(effect), "%", r"\) $", r" to \S+% (slower|faster|higher|lower)")
     low, high = finding["interval"]["low"], finding["interval"]["high"]
     ends = sorted((100 * sign * low, 100 * sign * high))
     yield fact(ends[0], "%", r"(interval|CI) $", " to ")
@@ -60,9 +60,9 @@ def of_finding(finding: Json, node: str, record: str) -> Iterator[Fact]:
     )
     yield fact(edge, unit, r"^accepted: at most $" if sign > 0 else r"^accepted: at least $")
     yield from _counts(finding, words, record)
-    yield fact(100 * effect, "%", "[a-z] $", r" \(95 % interval")  # over time
-    yield fact(100 * (effect - finding["half_95"]), "%", "95 % interval $")
-    yield fact(100 * (effect + finding["half_95"]), "%", r"95 % interval \S+ to $")
+    yield fact(100 * effect, "%", "[a-z] $", r" \(95% interval")  # over time
+    yield fact(100 * (effect - finding["half_95"]), "%", "95% interval $")
+    yield fact(100 * (effect + finding["half_95"]), "%", r"95% interval \S+ to $")
     yield from _evidence(finding, words, record)
 
 
@@ -125,11 +125,11 @@ def of_agreements(agreements: Sequence[Json], node: str) -> Iterator[Fact]:
         for key, left in (("within", r"up to"), ("tolerance", r"\(tolerance")):
             value, name = in_unit(agreement[f"{key}_unit"], agreement["unit"])
             yield Fact(100 * agreement[key], "%", f"{left} $", "", words, record)
-            yield Fact(value, name, rf"{left} \S+ % or $", "", words, record)
+            yield Fact(value, name, rf"{left} \S+% or $", "", words, record)
         yield Fact(100 * agreement["tolerance"], "%", r"^tolerance: $", "", words, record)
         near = rf"{'Closest' if node else 'closest'} to a tolerance.*(?i:{metric}) $"
         yield Fact(100 * agreement["within"], "%", near, " of ", words, record)
-        yield Fact(100 * agreement["tolerance"], "%", near.replace(" $", r" \S+ % of $"), "", words, record)
+        yield Fact(100 * agreement["tolerance"], "%", near.replace(" $", r" \S+% of $"), "", words, record)
         yield Fact(100 * agreement["within"], "%", r"^the same within: $", "", words, record)
         yield Fact(100 * agreement["share"], "%", r"^used: $", "", words, record)
         yield Fact(100 * agreement["effect"], "%", r"^differs by: $", "", words, record)

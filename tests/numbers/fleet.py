@@ -69,7 +69,7 @@ def _fleet(fleet: Json) -> Iterator[Fact]:
         record = f"single {single['measurement']}"
         yield Fact(value, unit, "median is $", "", words, record)
         yield Fact(100 * single["low"], "%", "they are $", "", words, record)
-        yield Fact(100 * single["high"], "%", r"they are \S+ % to $", "", words, record)
+        yield Fact(100 * single["high"], "%", r"they are \S+% to $", "", words, record)
         yield Fact(100 * single["sd"], "%", r"standard deviation $", "", words, record)
         yield Fact(100 * single["farthest"]["effect"], "%", r"farthest \($", "", words, record)
         yield Fact(single["nodes"], "", "each of $", " nodes", words, record)
@@ -170,9 +170,9 @@ def _far_limits(limits: Sequence[Json], metric: str) -> Iterator[Fact]:
     effects, tolerances = ([100 * limit[key] for limit in far] for key in ("effect", "tolerance"))
     yield Fact(len(far), "", "in $", " kinds of", words)
     yield Fact(min(effects), "%", "below $", " to", words)
-    yield Fact(max(effects), "%", r"below \S+( %)? to $", "", words)
+    yield Fact(max(effects), "%", r"below \S+%? to $", "", words)
     yield Fact(min(tolerances), "%", r"\(tolerances $", "", words)
-    yield Fact(max(tolerances), "%", r"\(tolerances \S+( %)? to $", "", words)
+    yield Fact(max(tolerances), "%", r"\(tolerances \S+%? to $", "", words)
 
 
 def _spreads(fleet: Json) -> Iterator[Fact]:

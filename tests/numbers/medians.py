@@ -20,8 +20,8 @@ def of_node(node: Json, name: str, called: str) -> Iterator[Fact]:
         for group, value in row["groups"].items():
             yield Fact(value, "ns", r"^median: $|$", "", (*of, cell_words(group)), record)
             yield Fact(value, "ns", rf"(?i:{cell_words(group)}): $|^$", "", (*words, cell_words(group)), record)
-        yield Fact(row["ci_low_ns"] or math.nan, "ns", r"interval: $|^$|95 %: $", " to ", of, record)
-        yield Fact(row["ci_high_ns"] or math.nan, "ns", r"(interval: |^|95 %: )\S+( \S+)? to $", "", of, record)
+        yield Fact(row["ci_low_ns"] or math.nan, "ns", r"interval: $|^$|95%: $", " to ", of, record)
+        yield Fact(row["ci_high_ns"] or math.nan, "ns", r"(interval: |^|95%: )\S+( \S+)? to $", "", of, record)
         yield Fact(row["pairs"], "", r"^pairs: $", "", of, record)
         yield Fact(row["runs"], "", r"^runs: $", "", of, record)
     for at, row in enumerate(node["cells"]):

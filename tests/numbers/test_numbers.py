@@ -96,12 +96,12 @@ def test_a_false_word_is_detected(kind: str) -> None:
 _FALSE = {
     "a headline has the figure of a part that differs less": (
         "same",
-        "core-to-core latency 2.1 % of 3 %",
-        "core-to-core latency within 1.1 % of 3 %",
+        "core-to-core latency 2.1% of 3%",
+        "core-to-core latency within 1.1% of 3%",
     ),
     "a row has the largest effect of several nodes for all": (
         "many-nodes",
-        "-6.9 to -7.2 % on 5 nodes, the worst on n022: events",
+        "-6.9 to -7.2% on 5 nodes, the worst on n022: events",
         "Events",
     ),
     "the same is defined by the difference alone": (
@@ -114,7 +114,7 @@ _FALSE = {
         "node004, the node that differs most",
         "node001, the node that differs most",
     ),
-    "a figure has one tolerance for all parts": ("core", "tolerance of 4 %", "tolerance of 10.7 %"),
+    "a figure has one tolerance for all parts": ("core", "tolerance of 4%", "tolerance of 10.7%"),
     "a figure names a node that is not the farthest": ("core", "node004 lies farthest", "node001 lies farthest"),
     "a wrong result is described as the system's": (
         "wrong-result",
@@ -122,20 +122,20 @@ _FALSE = {
         "It was counted by the system while the node was measured.",
     ),
     "numbers of one page disagree": ("core", "9.2 ns less", "7.2 ns less"),
-    "a table disagrees with its finding": ("core", ">+8.7 %<", ">+5.0 %<"),
+    "a table disagrees with its finding": ("core", ">+8.7%<", ">+5.0%<"),
     "a share of the peak that no node reaches": (
         "same",
         "Read it, then decide.",
-        "All nodes reach 32 % of what is possible.",
+        "All nodes reach 32% of what is possible.",
     ),
     "all nodes are the same where some are not": ("core", "0 of 7 nodes", "All nodes match: 0 of 7 nodes"),
     "more nodes are the same": ("same", "4 of 5 nodes", "5 of 5 nodes"),
     "an absolute value that was not measured": ("core", "lowest 23.1 ns", "lowest 21.3 ns"),
-    "figures of one node are said of several": ("many-nodes", "6.9 to 7.2 % lower", "7.2 % lower"),
+    "figures of one node are said of several": ("many-nodes", "6.9 to 7.2% lower", "7.2% lower"),
     "a range has one of two units": ("core", "23.5 ns  23.3 to 24.3", "10.1 ms  81.3 to 20.1"),
     "a factor is from elsewhere": ("not-measured", "by a factor of ", "by a factor of 9"),
-    "times the tolerance are of another effect": ("core", "tolerance 4 %: 2.2 times", "tolerance 4 %: 2.7 times"),
-    "an interval is of another finding": ("core", "interval 7.1 to 10.4 %", "interval 6.0 to 10.2 %"),
+    "times the tolerance are of another effect": ("core", "tolerance 4%: 2.2 times", "tolerance 4%: 2.7 times"),
+    "an interval is of another finding": ("core", "interval 7.1 to 10.4%", "interval 6.0 to 10.2%"),
 }
 
 

@@ -124,7 +124,7 @@ def histories(of: Sequence[PackedFleet], fingerprints: Mapping[int, Mapping[str,
     return changes.of_joined(*joined.join(of, rules), rules, Histories(tuple(judged)))
 
 
-#: What `counted` plants, in tolerances: in a core's pairs, whose tolerance is 4 %, and in all pairs, 2 %.
+#: What `counted` plants, in tolerances: in a core's pairs, whose tolerance is 4%, and in all pairs, 2%.
 TIMES_TOLERANCE = 1.5
 _CORE, _WHOLE = 0.04, 0.02
 

@@ -51,7 +51,7 @@ def _owned(machine: Made, cost_ns: float) -> Made:
 
 
 def _slow_port(machine: Made, ccx: int) -> Made:
-    """The same where all ways out of one CCX take 8 % longer."""
+    """The same where all ways out of one CCX take 8% longer."""
     own = machine.parts["ccx"] == ccx
     return Made(np.where(own[:, None] ^ own[None, :], machine.matrix * 1.08, machine.matrix), machine.parts)
 

@@ -97,7 +97,7 @@ def test_a_job_beside_ours_on_a_partition_that_shares_is_said(house: Path, shari
     assert "cn02: partition shared shares its nodes (OverSubscribe=FORCE:2)" in output
     load = other_load.kept(campaign.folder / "nodes/cn02")
     assert load is not None and load.jobs == (number,)
-    assert f"Slurm job {number} ran on the node, and what was not ours took" in output
+    assert f"Slurm job {number} ran on the node, and other programs took" in output
 
 
 def test_a_call_on_another_login_node_waits_for_the_first(house: Path, slurm: Path) -> None:

@@ -35,7 +35,7 @@ def test_what_was_there_is_said_once() -> None:
         ("node-run: complete: /x/nodes/vm/job1/status.json", False),
         ("Select jobs to execute...", False),
         ("    log: results/t2/logs/gather.log", False),
-        ("cas: 12 of 300 (4 %), 70 s left", False),
+        ("cas: 12 of 300 (4%), 70 s left", False),
         ("node-run: chase-latency refused with exit code 3: chase: no memory on node 1", True),
         ("node-run: waiting: another node-run measures vm", True),
         ("slurm: 3 of 3 nodes came back in 7 s", True),

@@ -277,7 +277,8 @@ def test_what_is_new_is_measured_and_other_nodes_ask_for_a_name(house: Path) -> 
     path.write_text(text.format(more=", clock-alone"))
     second = run(house, path)
     assert second.returncode == 0, second.stderr
-    assert "changes in measure; new, and measured now: clock-alone on 1 node; what is complete stays" in second.stderr
+    changed = "changes in measure; new, and measured now: clock-alone on 1 node; complete measurements stay"
+    assert changed in second.stderr
     now = record_texts(folder)
     assert "run1/clock-alone" in now and measured.items() <= now.items() and not (folder / "run1").exists()
     (node,) = json.loads((house / "results/2026-11-21/verdict.json").read_text())["nodes"].values()

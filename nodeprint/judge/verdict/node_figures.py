@@ -12,7 +12,7 @@ from nodeprint.data.places.layout import ALL_PAIRS, CLASSES
 
 #: The share of a measurement's CPU time, or of its values, from which on its figures are not those of a quiet machine:
 #: what others take below it, medians do not show (nodeprint.machine.other_load has the same). On a quiet virtual
-#: machine kernels lost 0 to 1.4 %, and up to 6.4 % where its hypervisor stole time (docs/validation.md).
+#: machine kernels lost 0 to 1.4%, and up to 6.4% where its hypervisor stole time (docs/validation.md).
 LOST = 0.05
 _OF_SOCKET = re.compile(r"(, )?socket \d+$")
 

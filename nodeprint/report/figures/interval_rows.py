@@ -54,7 +54,7 @@ def of_finding(finding: Finding, *, share: bool = False) -> xr.Dataset:
     data = data.assign_coords(coordinates | tolerance_band.of_finding(finding))
     effect = ends[finding.deciding][0]
     times = names.times(finding.effect, finding.tolerance)
-    heading = f"{_two_digits(effect, '+')} %: {times} times its tolerance, {tolerance_band.text(data, effect)}"
+    heading = f"{_two_digits(effect, '+')}%: {times} times its tolerance, {tolerance_band.text(data, effect)}"
     size = abs(finding.effect_unit / (100 * finding.effect) / unit.size) if has_unit else 0.0
     return data.assign_attrs(heading=heading, unit=unit.name, unit_size=size)
 

@@ -42,13 +42,13 @@ def toward(agreement: Agreement) -> float:
 
 
 def text(data: xr.Dataset, effect: float = math.nan) -> str:
-    """`±4 %` if it is the same on both sides, else `-4.76 to +5 %`, or the side of an effect."""
+    """`±4%` if it is the same on both sides, else `-4.76 to +5%`, or the side of an effect."""
     below, above = float(data[BELOW]), float(data[ABOVE])
     if abs(below - above) < 1e-9:
-        return f"±{above:.3g} %"
+        return f"±{above:.3g}%"
     if math.isfinite(effect):
-        return f"{above if effect > 0 else -below:+.3g} %"
-    return f"-{below:.3g} to +{above:.3g} %"
+        return f"{above if effect > 0 else -below:+.3g}%"
+    return f"-{below:.3g} to +{above:.3g}%"
 
 
 def draw(ax: Axes, data: xr.Dataset, style: Style, *, upright: bool = False) -> None:

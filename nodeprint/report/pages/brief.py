@@ -235,7 +235,7 @@ def _of_runs(value: float, figure: ClassFigure | CellFigure, unit: str) -> tuple
         return names.span(figure.ci_low, figure.ci_high, unit), say("runs_disagree")
     is_of_group = isinstance(figure, ClassFigure) and figure.groups
     interval = "" if is_of_group else names.median_interval(figure)
-    level = "95 %: " if interval and figure.left_out < figure.runs else ""
+    level = "95%: " if interval and figure.left_out < figure.runs else ""
     return names.quantity(value, unit), f"{level}{interval}"
 
 

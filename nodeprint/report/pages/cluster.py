@@ -291,7 +291,7 @@ def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
     for name in shown:
         node = nodes[name]
         share = max((agreement.share for agreement in node.agreements if agreement.criterion), default=float("nan"))
-        used = f"{share * 100:.0f} %" if np.isfinite(share) else ""
+        used = f"{share * 100:.0f}%" if np.isfinite(share) else ""
         worst = worst_finding(node)
         first = text.component_in_words(worst) if worst is not None else ""
         place = ", ".join(filter(None, (node.rack, campaign.switches.get(name, ""))))

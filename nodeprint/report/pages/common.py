@@ -167,7 +167,7 @@ def class_table(classes: tuple[ClassFigure, ...]) -> Table:
         rows.append(
             (where, figure.name, f"{figure.pairs:,}", names.median(figure), names.median_interval(figure), runs)
         )
-    header = ("measurement", "class", "pairs", _median(classes), "95 % interval", "runs")
+    header = ("measurement", "class", "pairs", _median(classes), "95% interval", "runs")
     return without_empty(Table(header, _without_repeats(rows), "llrrlr"))
 
 
@@ -192,7 +192,7 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
                 names.place(figure.worst) if figure.worst else "",
             )
         )
-    header = ("measurement", "of", _median(cells), "95 % interval", "peers", "to them", "% of peak", "worst", "where")
+    header = ("measurement", "of", _median(cells), "95% interval", "peers", "to them", "% of peak", "worst", "where")
     return without_empty(Table(header, _without_repeats(rows), "llrrrrrrl"))
 
 
@@ -231,7 +231,7 @@ def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
                 text.noun_phrase(agreement),
                 names.percent(agreement.effect),
                 *agreement_numbers(agreement),
-                f"{agreement.share * 100:.0f} %" if math.isfinite(agreement.share) else "",
+                f"{agreement.share * 100:.0f}%" if math.isfinite(agreement.share) else "",
                 remedy if agreement.share > 1 else "",
             )
         )

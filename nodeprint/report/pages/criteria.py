@@ -42,4 +42,4 @@ def table(verdict: Verdict) -> Table:
 def _range(values: Sequence[float], words: Callable[[float], str]) -> str:
     """A value, or from the lowest to the highest; a verdict of an older version has no ends, which are NaN."""
     low, high = words(np.nanmin(values)), words(np.nanmax(values))
-    return high if low == high else f"{low.removesuffix(' %')} to {high}"
+    return high if low == high else f"{low.removesuffix('%')} to {high}"

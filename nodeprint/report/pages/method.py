@@ -122,7 +122,7 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
 
 def _judged(verdict: Verdict) -> Block:
     fleet = verdict.fleet
-    words = say("tested", tests=f"{fleet.tests:,}", false_alarm=f"{fleet.false_alarm * 100:g} %") if fleet.tests else ""
+    words = say("tested", tests=f"{fleet.tests:,}", false_alarm=f"{fleet.false_alarm * 100:g}%") if fleet.tests else ""
     return Text(
         " ".join(filter(None, (say("method", "same"), say("method", "judged"), words, *text.based_on(verdict))))
     )
@@ -152,7 +152,7 @@ def limit_table(verdict: Verdict) -> Table:
         "found from",
         "nodes differ",
         "runs differ",
-        "95 % the same within",
+        "95% the same within",
     )
     return Table(header, tuple(rows), "llrrrrr")
 

@@ -160,7 +160,7 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width:
     if not finding.runs or finding.of_limit:
         return ()
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
-    tolerance = f"{finding.tolerance * 100:.3g} %"
+    tolerance = f"{finding.tolerance * 100:.3g}%"
     alt = say(
         "alt",
         "runs",
@@ -368,7 +368,7 @@ def _with_ends(caption: str, *rows: tuple[str, np.ndarray[Any, np.dtype[np.float
     ranges = []
     for title, values in rows:
         (what, _, unit), (low, high) = title.rpartition(", "), _ends(values)
-        ranges.append(say("alt", "ends", what=what, low=f"{low:.4g}", high=f"{high:.4g}", unit=unit))
+        ranges.append(say("alt", "ends", what=what, low=f"{low:.4g}", high=names.with_unit(f"{high:.4g}", unit)))
     return say("alt", "with_ends", caption=caption, ranges="; ".join(ranges))
 
 

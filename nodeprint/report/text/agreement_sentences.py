@@ -12,7 +12,7 @@ from nodeprint.settings.texts import say, texts
 
 
 def short_agreement(agreement: Agreement) -> str:
-    """An agreement in a list: `core-to-core latency 1.4 % of 4 % (same CCD)`.
+    """An agreement in a list: `core-to-core latency 1.4% of 4% (same CCD)`.
 
     Tolerances differ by component, so a value without its component and tolerance would not be true of the others.
     """

@@ -228,7 +228,7 @@ def evidence(seen: Evidence) -> str:
     """Describe the reading of an instrument about a finding."""
     kinds = texts()["evidence"]
     words = kinds[seen.kind][{False: 0, True: 1, None: 2}[seen.seen]]
-    difference = f"{(seen.value / seen.peers - 1) * 100:+z.1f} %" if seen.peers else "unknown"
+    difference = f"{(seen.value / seen.peers - 1) * 100:+z.1f}%" if seen.peers else "unknown"
     return str(words).format(
         difference=difference,
         value=names.quantity(seen.value, seen.unit),

@@ -121,7 +121,7 @@ def based_on(verdict: Verdict) -> list[str]:
             say(
                 "assumed_jobs",
                 assumed=names.listed(
-                    f"{100 * fleet.assumed_jobs[metric]:.2g} % ({named('metrics', metric)})"
+                    f"{100 * fleet.assumed_jobs[metric]:.2g}% ({named('metrics', metric)})"
                     for metric in sorted(fleet.assumed_jobs, key=fleet.based_on.index)
                 ),
             )

@@ -90,11 +90,11 @@ def single_runs(runs: SingleRuns) -> str:
         measurement=runs.measurement,
         nodes=names.counted(runs.nodes, "node"),
         median=names.quantity(runs.median, runs.unit),
-        low=f"{100 * runs.low:+z.2g} %",
-        high=f"{100 * runs.high:+z.2g} %",
-        sd=f"{100 * runs.sd:.2g} %",
+        low=f"{100 * runs.low:+z.2g}%",
+        high=f"{100 * runs.high:+z.2g}%",
+        sd=f"{100 * runs.sd:.2g}%",
         farthest=names.nodes(runs.farthest.nodes),
-        effect=f"{100 * runs.farthest.effect:+z.2g} %",
+        effect=f"{100 * runs.farthest.effect:+z.2g}%",
     )
     return " ".join([words, *apart])
 
@@ -187,7 +187,7 @@ def over_time(verdict: Verdict) -> list[str]:
         last=names.moment(largest.last),
         since=names.moment(largest.since),
     )
-    more = names.listed(f"{_over(effect)} {effect.effect * 100:+.1f} %" for effect in others)
+    more = names.listed(f"{_over(effect)} {effect.effect * 100:+.1f}%" for effect in others)
     return [words, say("over_time", "others", effects=more)] if others else [words]
 
 
@@ -223,7 +223,7 @@ def shared(shared: Shared, nodes: Mapping[str, NodeVerdict]) -> str:
         "shared",
         nodes=f"{names.counted(len(shared.nodes), 'node')} ({names.nodes(shared.nodes)})",
         place=f"{names.scoped(shared.component)} ({measured(shared.measurement)})",
-        effect=f"{ends[0].removesuffix(' %')} to {ends[1]}" if len(ends) > 1 else ends[0],
+        effect=f"{ends[0].removesuffix('%')} to {ends[1]}" if len(ends) > 1 else ends[0],
         change=change(shared.effect, shared.measurement),
         interval=say("shared_largest", interval=interval) if len(ends) > 1 else interval,
         fields=group_sentences.fields(shared.fields),

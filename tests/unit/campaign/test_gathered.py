@@ -20,7 +20,7 @@ from nodeprint.settings.config_file import Config
 from tests.support.command_line import call
 from tests.support.made_status import job_outcome, put, run_outcome
 
-#: The made campaigns have nothing else, and two runs that are 2 % apart.
+#: The made campaigns have nothing else, and two runs that are 2% apart.
 PAIRS_DECIDE = "criteria: [core-to-core]\ntolerances: {percent: {class: 50}}\n"
 
 

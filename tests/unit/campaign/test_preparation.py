@@ -579,9 +579,9 @@ def test_an_interrupted_job_goes_on_with_more_and_fewer_measurements(
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"measure": ("coherence-cas", "clock-alone")}, "new, and measured now: clock-alone on 1 node; what is"),
-        ({"runs": 4}, "new, and measured now: runs 7 to 12 of coherence-cas on 1 node; what is"),
-        ({"runs": 1}, "changes in runs; what is complete stays"),
+        ({"measure": ("coherence-cas", "clock-alone")}, "new, and measured now: clock-alone on 1 node; complete"),
+        ({"runs": 4}, "new, and measured now: runs 7 to 12 of coherence-cas on 1 node; complete"),
+        ({"runs": 1}, "changes in runs; complete measurements stay"),
     ],
 )
 def test_what_is_new_is_said_and_measured_in_the_same_job(

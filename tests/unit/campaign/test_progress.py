@@ -19,7 +19,7 @@ NOW = calendar.timegm(time.strptime(START, "%Y-%m-%dT%H:%M:%SZ"))
 LOG = f"""\
 {START} node-run: node cn01, job 1 on cn01: 2 runs of 3 measurements, 64 CPUs allowed
 {START} node-run: run 1 of 2: coherence-cas
-cas: 12 of 300 (4 %), 70 s left
+cas: 12 of 300 (4%), 70 s left
 2026-11-20T10:01:00Z node-run: run 1 of 2: chase-levels
 """
 
@@ -28,7 +28,7 @@ def test_what_a_node_is_at_is_the_end_of_its_log() -> None:
     node = progress.NodeProgress("cn01", frozenset())
     expected = replace(node, measurement="chase-levels", run=1, measured_s=15.0)
     assert progress.at_work(node, LOG, NOW + 75) == expected
-    log = f"{LOG}levels: 1 of 8 (12 %), 40 s left\rlevels: 3 of 8 (37 %), 31 s left   "
+    log = f"{LOG}levels: 1 of 8 (12%), 40 s left\rlevels: 3 of 8 (37%), 31 s left   "
     assert progress.at_work(node, log, NOW + 75) == replace(expected, left_s=31.0)
     assert progress.at_work(node, LOG.splitlines()[0], NOW) is node
 
@@ -150,11 +150,11 @@ def test_the_time_left_is_that_of_the_plan_and_of_what_was_taken(nodes: Make) ->
     watched = several.watch()
     assert watched.look().left_s() is None, "nobody knows when the waiting nodes begin"
     assert progress.progress(watched.look()) == "0 of 2 nodes, 0 of 12 measurements, 2 nodes not begun"
-    several.begins("cn01", 1, "a", 0, "x: 1 of 4 (25 %), 7 s left")
+    several.begins("cn01", 1, "a", 0, "x: 1 of 4 (25%), 7 s left")
     # 7 s of a, then as planned: 20 + 30 and 60 once more; cn02 after it
     assert watched.look().left_s() == pytest.approx(7 + 110 + 120)
     several.completes("cn01", 1, "a", seconds=2)
-    several.begins("cn01", 1, "b", 0, "x: 1 of 4 (25 %), 3 s left")
+    several.begins("cn01", 1, "b", 0, "x: 1 of 4 (25%), 3 s left")
     # a took 2 of its 10 s, which counts beside a fifth of the whole plan, 12 s
     b, c = (planned * (12 + 2) / (12 + 10) for planned in (20, 30))
     assert watched.look().left_s() == pytest.approx((3 + c + 2 + b + c) + (2 + b + c) * 2)
@@ -212,7 +212,7 @@ def test_what_was_refused_is_not_ahead(nodes: Make) -> None:
     watched = alone.watch()
     alone.begins("n", 1, "a")
     alone.notes("n", 1, "a", "refused")
-    alone.begins("n", 1, "b", 0, "x: 1 of 4 (25 %), 5 s left")
+    alone.begins("n", 1, "b", 0, "x: 1 of 4 (25%), 5 s left")
     state = watched.look()
     assert state.left_s() == pytest.approx(5 + 30 + 60)
     assert progress.progress(state) == "0 of 6 measurements, 1 not taken, 80 s to 2 min left, b, run 1/2"
@@ -238,7 +238,7 @@ def test_an_attempt_that_was_at_work_before_the_call_looked_has_begun(nodes: Mak
     alone.begins("n", 1, "b")
     watched = alone.watch()
     with (alone.jobs["n"] / "node-run.log").open("a") as log:
-        log.write("x: 1 of 4 (25 %), 9 s left\n")
+        log.write("x: 1 of 4 (25%), 9 s left\n")
     assert progress.progress(watched.look()) == "0 of 6 measurements, 90 s to 3 min left, b, run 1/2"
 
 
@@ -253,7 +253,7 @@ def test_a_node_that_is_surveyed_has_begun_and_one_that_waits_has_not(nodes: Mak
 def test_what_a_long_measurement_logs_hides_no_node(nodes: Make) -> None:
     alone = nodes("n")
     watched = alone.watch()
-    alone.begins("n", 1, "b", 0, *(f"x: {n} of 9999 (1 %), 9 s left" for n in range(1000)))
+    alone.begins("n", 1, "b", 0, *(f"x: {n} of 9999 (1%), 9 s left" for n in range(1000)))
     assert progress.progress(watched.look()).endswith(", b, run 1/2")
 
 

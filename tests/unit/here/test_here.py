@@ -128,7 +128,7 @@ def test_matrices_of_all_sizes_without_labels(cpus: int) -> None:
 def test_medians_have_unit_and_interval(campaign: Path) -> None:
     lines = printed.of_blocks([view.medians(measured_node.MeasuredNode(campaign).summary.figures)]).splitlines()
     inside = next(line for line in lines if "same CCX" in line)
-    assert " ns" in inside and "95 % over" in inside
+    assert " ns" in inside and "95% over" in inside
 
 
 def test_what_the_memory_could_be_is_said_first_as_the_verdict_says_it(campaign: Path) -> None:

@@ -31,7 +31,7 @@ def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NodeHistory
 
 def test_a_changed_part_is_drawn_in_tolerances_with_its_date(histories: dict[str, NodeHistory]) -> None:
     line = of_one(histories["node002"])
-    assert str(line.line.item()).startswith("core 17") and str(line.line.item()).endswith(" (tolerance 4 %)")
+    assert str(line.line.item()).startswith("core 17") and str(line.line.item()).endswith(" (tolerance 4%)")
     assert line.campaign.values.tolist() == ["week00", "week01", "week02", "week03"]
     assert np.allclose(line.value, [0, 0, 1.5, 1.5], atol=0.4) and (line.low < line.high).all()
     assert [str(moment)[:10] for moment in line.x.values[line.changed == 1]] == ["2026-01-15"]

@@ -70,7 +70,7 @@ def test_every_door_says_with_the_outcome_what_all_nodes_lack(
     slow: Verdict, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (warning,) = text.memory_warnings(slow.fleet)
-    share = f"{100 * slow.fleet.memory[0].of_most:.0f} %"
+    share = f"{100 * slow.fleet.memory[0].of_most:.0f}%"
     assert warning == f"All nodes reach {share} of the theoretical peak; their memory runs at 2,133 of 3,200 MT/s."
     assert text.first_line(slow).startswith(f"SIMULATED: PASS (UNIFORM): {warning} ")
     assert printed.summary(slow).startswith(f"SIMULATED: PASS (UNIFORM): {warning} ")

@@ -86,7 +86,7 @@ def test_what_all_nodes_changed_by_is_one_note_and_no_finding(base: Path, tmp_pa
 
 
 def test_a_core_is_found_beside_what_all_changed_by(base: Path, tmp_path: Path) -> None:
-    """A season of 2 % on all nodes gave 164 false findings."""
+    """A season of 2% on all nodes gave 164 false findings."""
     everyone = tuple(f"node{number:03d}: global +3%" for number in range(6))
     later = judge(written(tmp_path / "d", *everyone, "node002: core 5 +12%"), baseline=base).verdict
     assert set(changes(later)) == {"node002"} and len(common(later)[1].nodes) == 6
@@ -198,7 +198,7 @@ def test_simulated_and_measured_campaigns_do_not_mix(base: Path) -> None:
 
 
 def test_a_change_is_one_where_its_whole_interval_is_outside_the_tolerance(base: Path, tmp_path: Path) -> None:
-    """Near the tolerance of 2 % nothing is named, and what is named has its interval beyond it."""
+    """Near the tolerance of 2% nothing is named, and what is named has its interval beyond it."""
     for number, percent in enumerate((2.1, 3.0, 4.0)):
         found = changes(judge(written(tmp_path / f"c{number}", f"node003: global +{percent}%"), baseline=base).verdict)
         assert all(finding.interval.low > finding.tolerance for findings in found.values() for finding in findings)

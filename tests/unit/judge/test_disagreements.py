@@ -103,7 +103,7 @@ def test_a_lone_virtual_machine_that_moves_says_so_first() -> None:
     found = next(found for found in verdict.nodes["node000"].disturbances if found.kind == "cpus-moved")
     first = text.first_line(verdict)
     assert first.startswith(
-        "SIMULATED: NOT COMPARED (NO PEERS): The host moves the virtual CPUs of node000: the same pair takes "
+        "SIMULATED: NOT COMPARED (NO PEERS): The host migrates the virtual CPUs of node000: the same pair takes "
     )
     assert all(f"{ns:.3g} ns" in first for ns in (found.low, found.high)) and "Pin the virtual CPUs" in first
     assert found.high / found.low >= 1.5
@@ -119,7 +119,7 @@ def test_virtual_machines_that_move_are_accused_of_nothing(nodes: int) -> None:
     assert {str(node.outcome) for node in verdict.nodes.values()} == {"INVALID"}
     assert not any(node.counted for node in verdict.nodes.values())
     assert not verdict.fails([Kind.FOUND]) and verdict.fails([Kind.NOT_SAME])
-    assert "The host moves the virtual CPUs of node[000-" in text.first_line(verdict)
+    assert "The host migrates the virtual CPUs of node[000-" in text.first_line(verdict)
 
 
 def test_one_virtual_machine_that_moves_leaves_the_others_their_outcome() -> None:
@@ -169,7 +169,7 @@ def test_a_real_guest_whose_host_moves_its_cpus_is_named(tmp_path: Path) -> None
     assert (moved.low, moved.high) == pytest.approx((8.185, 76.62), rel=1e-3)
     assert moved.odd == ("job1/run1", "job1/run2", "job1/run3", "job1/run4")
     assert printed.summary(verdict).startswith(
-        "NOT COMPARED (NO PEERS): The host moves the virtual CPUs of vm: the same pair takes 8.19 ns"
+        "NOT COMPARED (NO PEERS): The host migrates the virtual CPUs of vm: the same pair takes 8.19 ns"
     )
 
 

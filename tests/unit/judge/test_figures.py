@@ -31,7 +31,7 @@ def classes_of(path: Path, campaign: Path, machine: Topology | None = None) -> t
 
 
 def near(latency_ns: Floats, median: float) -> float:
-    """The share of all pairs that are within 10 % of a median."""
+    """The share of all pairs that are within 10% of a median."""
     pairs = latency_ns[np.triu_indices(len(latency_ns), 1)]
     return float(np.mean(np.abs(pairs[np.isfinite(pairs)] / median - 1) <= 0.1))
 
@@ -78,7 +78,7 @@ def test_an_imported_machine_without_labels_has_the_figures_of_its_groups(data: 
 
 
 def student(values: np.ndarray) -> tuple[float, float, float]:
-    """The median over runs and half of Student's 95 % interval of their mean, and their standard deviation."""
+    """The median over runs and half of Student's 95% interval of their mean, and their standard deviation."""
     sd = float(np.std(values, ddof=1))
     return float(np.median(values)), float(stats.t.isf(0.025, len(values) - 1)) * sd / np.sqrt(len(values)), sd
 

@@ -27,7 +27,7 @@ def test_what_one_job_cannot_show_is_named_and_no_more_where_jobs_show_it() -> N
     assert once.fleet.assumed_jobs["core-to-core"] == pytest.approx(0.001)
     assert once.fleet.assumed_jobs["bandwidth"] == pytest.approx(0.005, rel=0.01)
     assert twice.fleet.assumed_jobs.keys() <= once.fleet.assumed_jobs.keys()
-    assert any("between jobs: 0.1 % (core-to-core latency)" in line for line in text.based_on(once))
+    assert any("between jobs: 0.1% (core-to-core latency)" in line for line in text.based_on(once))
 
 
 @pytest.mark.parametrize("simulated", [True, False])

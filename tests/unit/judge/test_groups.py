@@ -53,7 +53,7 @@ def test_split_names_how_far_and_on_which_side_groups_are() -> None:
     away = groups[1]
     cut = judge(_slower(8, (range(4, 8), 0.06))).population.groups[1].cut
     assert cut is not None and away.effect == pytest.approx(cut.effect)
-    assert away.interval.high - away.interval.low == pytest.approx(2 * 1.96 * cut.error)  # 95 %
+    assert away.interval.high - away.interval.low == pytest.approx(2 * 1.96 * cut.error)  # 95%
     assert away.effect_unit == pytest.approx(away.effect * float(cut.matrix.levels[cut.term])) and away.unit == "ns"
     assert away.measurement == HOPS
     assert abs(away.effect) == pytest.approx(0.06, abs=0.01)

@@ -85,7 +85,7 @@ def test_facts_are_minimum_mean_maximum_and_how() -> None:
     assert facts["minimum"] == facts["maximum"] == "100 \N{MICRO SIGN}s, 10.5 GB/s"
     assert (facts["pairs"], facts["schedule"], facts["message"]) == ("1", "serial", "1 MiB")
     assert facts["transport"] == "ob1/vader"
-    assert "slowest, measured again alone" not in facts
+    assert "slowest, remeasured alone" not in facts
     assert message_rates.facts(np.array([np.nan]), header) == ()
 
 
@@ -106,7 +106,7 @@ def test_slowest_pairs_have_their_first_and_their_second_time(tmp_path: Path) ->
     (slowest,) = measured.runs[0]["slowest_again"]
     assert slowest == {"a": 0, "b": 2, "first_ns": 104e3, "again_ns": 80e3}
     facts = dict(message_rates.facts(np.array([80e3, 104e3]), head, [slowest]))
-    assert facts["slowest, measured again alone"] == "CPUs 0 and 2 104 \N{MICRO SIGN}s, again 80 \N{MICRO SIGN}s"
+    assert facts["slowest, remeasured alone"] == "CPUs 0 and 2 104 \N{MICRO SIGN}s, again 80 \N{MICRO SIGN}s"
 
 
 @pytest.mark.parametrize(

@@ -324,4 +324,4 @@ def test_lost_time_marks_the_values_wherever_they_are_shown() -> None:
     quiet, busy = (judged(replace(fabric(), disturbed=(0.0, share))) for share in (0.04, 0.2))
     assert (quiet.is_marked, busy.is_marked) == (False, True)
     assert "*" not in text.fabric(quiet)
-    assert "* Background load took up to 20.0 % of the CPU time" in text.fabric(busy)
+    assert "* Background load took up to 20.0% of the CPU time" in text.fabric(busy)

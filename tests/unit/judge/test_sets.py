@@ -34,7 +34,7 @@ def test_the_first_set_is_all_and_none_is_there_twice() -> None:
 
 
 def test_memory_is_compared_by_numa_node_and_by_ccd() -> None:
-    """A cell 20 % off is lost in the mean over a memory."""
+    """A cell 20% off is lost in the mean over a memory."""
     terms = sets.of(_of("chase-latency", 4))
     assert len(terms.indices("cpu_node x memory_node")) == 8 * 8
     assert len(terms.indices("ccd x memory_node")) == 16 * 8

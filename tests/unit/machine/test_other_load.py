@@ -70,8 +70,7 @@ def test_others_are_named_with_their_share_and_cpus(proc: Path) -> None:
         ),
     )
     assert load.text("takes") == (
-        "two threads (pid 31) takes 67 % of CPU 0,2-3, a) b (pid 30) takes 50 % of CPU 0, "
-        "new (pid 33) takes 25 % of CPU 5"
+        "two threads (pid 31) takes 67% of CPU 0,2-3, a) b (pid 30) takes 50% of CPU 0, new (pid 33) takes 25% of CPU 5"
     )
 
 
@@ -91,9 +90,9 @@ def test_programs_that_ended_meanwhile_are_counted_together(proc: Path) -> None:
     load = other_load.between(before, other_load.readings(proc))
     assert load == OtherLoad(2.0, (), 1.0)
     assert load.is_busy
-    assert load.text("took") == "100 % of a CPU went to programs that ended meanwhile"
+    assert load.text("took") == "100% of a CPU went to programs that ended meanwhile"
     assert OtherLoad(2.0, (Process("make", 50, 0.1, (1,)),), 2.5).text("takes") == (
-        "make (pid 50) takes 10 % of CPU 1, 250 % of a CPU went to programs that ended meanwhile"
+        "make (pid 50) takes 10% of CPU 1, 250% of a CPU went to programs that ended meanwhile"
     )
     assert not OtherLoad(2.0, (), 0.049).is_busy
 
@@ -121,7 +120,7 @@ def test_many_short_programs_of_this_machine_are_seen() -> None:
 
 def test_many_are_counted() -> None:
     load = OtherLoad(1.0, tuple(Process("p", pid, 0.5, (pid, 9)) for pid in range(5)))
-    assert load.text("took").endswith("p (pid 2) took 50 % of a CPU, on CPU 2,9, and 2 more")
+    assert load.text("took").endswith("p (pid 2) took 50% of a CPU, on CPU 2,9, and 2 more")
 
 
 @pytest.fixture
@@ -159,7 +158,7 @@ def test_the_last_lines_and_page_one_say_it_and_mark_the_figures(tmp_path: Path)
     assert "*" not in printed.campaign(tmp_path)
     other_load.keep(OtherLoad(30.0, (Process("stress", 4711, 0.98, (1,)),)), tmp_path / "nodes/vm/job1")
     assert " ns *" in printed.campaign(tmp_path)
-    expected = "other programs were at work while vm was measured: stress (pid 4711) took 98 % of CPU 1"
+    expected = "other programs were at work while vm was measured: stress (pid 4711) took 98% of CPU 1"
     assert f"* {expected}; `make run NODES=vm`" in printed.campaign(tmp_path)
     assert expected in other_programs.sentence(tmp_path, "vm")
 

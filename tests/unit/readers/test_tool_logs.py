@@ -242,7 +242,7 @@ def test_a_folder_is_judged(tmp_path: Path) -> None:
     }
     done = CliRunner().invoke(app, ["judge", str(folder(tmp_path, texts))])
     assert done.exit_code == 0, done.output
-    assert re.search(r"cn007: WARN \(SUSPECT\)\. .*stream-triad.* 10(\.\d)? % ", done.output.replace("\n", " ")), (
+    assert re.search(r"cn007: WARN \(SUSPECT\)\. .*stream-triad.* 10(\.\d)?% ", done.output.replace("\n", " ")), (
         done.output
     )
 

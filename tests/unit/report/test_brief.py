@@ -18,7 +18,7 @@ from tests.support import printed, verdicts
 def test_medians_of_one_node_have_intervals_and_of_several_ranges() -> None:
     alone = printed.medians({"cn1": verdicts.node()}, 80)
     assert alone[0] == "node cn1, AMD EPYC 7713 64-Core Processor"
-    assert any("same socket" in line and "112 ns  95 %: 112 to 112" in line for line in alone)
+    assert any("same socket" in line and "112 ns  95%: 112 to 112" in line for line in alone)
     slower = verdicts.node(classes=tuple(replace(c, median_ns=c.median_ns * 1.1) for c in verdicts.classes()))
     several = printed.medians({"cn1": verdicts.node(), "cn2": slower}, 80)
     assert several[0].startswith("medians over 2 nodes") and any("112 to 123" in line for line in several)
@@ -127,9 +127,9 @@ def test_disturbed_data_that_count_are_said_second(tmp_path: Path) -> None:
         verdicts.verdict({"cn1": verdicts.node(disturbances=(busy,)), "cn2": verdicts.node()}), tmp_path
     )
     second = printed.campaign(tmp_path).split("\n\n")[-1].splitlines()[1]
-    assert second.startswith("  CPUs with other load on cn1: the system took up to 87.0 % of the time of CPUs 3-4")
+    assert second.startswith("  CPUs with background load on cn1: the system took up to 87.0% of the time of CPUs 3-4")
     of_one = text.disturbance(verdicts.disturbed(invalid=False, kind="loud-cpus", share=0.87, cpus=(0,)))
-    assert of_one == "the system took up to 87.0 % of the time of CPU 0 in job1/run1"
+    assert of_one == "the system took up to 87.0% of the time of CPU 0 in job1/run1"
 
 
 def test_what_was_not_measured_is_said_with_its_reason(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def test_what_a_job_does_not_show_is_drawn_as_the_job_that_shows_it_most(state: 
     finding = replace(finding, state=state, effect=finding.by_job[deciding].effect, by_job=(first, healthy))
     data = interval_rows.of_finding(finding)
     assert (finding.deciding, int(data.marked.values.argmax())) == (deciding, deciding)
-    assert data.attrs["heading"].startswith("+11 %: ")
+    assert data.attrs["heading"].startswith("+11%: ")
     drawn = levels(made("node003: core 17 +12%", jobs=2), finding.measurement, "node003")
     of_job = own_places._of_job(drawn, "node003", finding)
     rows = drawn.quantity.rows[3]

@@ -141,7 +141,7 @@ def long_names() -> dict[str, Drawing]:
     far = dict(zip(hosts, (np.eye(12)[3] * 16 - 0.1).tolist(), strict=True))
     rows = dict.fromkeys(("Memory latency of each NUMA node over the whole machine", "Core to core"), far)
     days = np.array([f"2026-0{month}-03T10:00:00" for month in range(1, 7)], dtype="datetime64[ns]")
-    name, zeros = "core 37 to the other cores of its socket (tolerance 4 %)", np.zeros(6)
+    name, zeros = "core 37 to the other cores of its socket (tolerance 4%)", np.zeros(6)
     course = curves.lines([curves.line(name, days, zeros, zeros, zeros)], "measured", "tolerances", bars=True)
     sizes = 2.0 ** np.arange(12, 30)
     classes = ("same CCX", "same CCD", "same quadrant", "same socket", "other socket")
@@ -354,7 +354,7 @@ def test_effect_shows_its_own_tolerance_and_every_run() -> None:
     data = interval_rows.of_finding(finding)
     drawn = render.figure(interval_rows.intervals, data, STYLE, 88.0)
     titles = " ".join(text.get_text() for text in texts_of(drawn))
-    assert "2.0 times its tolerance, ±4 %" in titles
+    assert "2.0 times its tolerance, ±4%" in titles
     assert len(table(data)) == 6
     lines = [line.get_xdata() for line in drawn.axes[0].get_lines()]
     assert any(np.allclose(line, 4.0) for line in lines)
@@ -365,9 +365,9 @@ def test_effect_shows_its_own_tolerance_and_every_run() -> None:
 @pytest.mark.parametrize(
     ("measurement", "effect", "tolerance", "heading"),
     [
-        ("bandwidth-nodes", -0.154, 1 - 1 / 1.1, "-15 %: 1.7 times its tolerance, -9.09 %"),
-        ("bandwidth-nodes", 2.04, 0.05, "+204 %: 40.8 times its tolerance, +5 %"),
-        ("chase-latency", 12.0, 0.05, "+1200 %: 240 times its tolerance, ±5 %"),
+        ("bandwidth-nodes", -0.154, 1 - 1 / 1.1, "-15%: 1.7 times its tolerance, -9.09%"),
+        ("bandwidth-nodes", 2.04, 0.05, "+204%: 40.8 times its tolerance, +5%"),
+        ("chase-latency", 12.0, 0.05, "+1200%: 240 times its tolerance, ±5%"),
     ],
 )
 def test_heading_of_an_effect_fits_a_small_figure(
@@ -393,7 +393,7 @@ def test_figures_of_a_rate_have_the_tolerance_of_each_side() -> None:
         places = own_places.own_places(rates, "node002", finding)
         for draw, data in ((strips.strip, places), (interval_rows.intervals, interval_rows.of_finding(finding))):
             drawn = render.figure(draw, data, STYLE, 88.0)
-            tolerance_text = "-4.76 to +5 %" if draw is strips.strip else "-4.76 %" if effect < 0 else "+5 %"
+            tolerance_text = "-4.76 to +5%" if draw is strips.strip else "-4.76%" if effect < 0 else "+5%"
             assert f"tolerance {tolerance_text}" in " ".join(text.get_text() for text in texts_of(drawn)).replace(
                 ",", ""
             )
@@ -408,7 +408,7 @@ def test_figures_of_a_rate_have_the_tolerance_of_each_side() -> None:
     of_pairs = finding_of_pairs(
         times, "node002", Component("core", "core-near"), [(17, 20)], effect=0.08, tolerance=TOLERANCE
     )
-    assert tolerance_band.text(own_places.own_places(times, "node002", of_pairs)) == "±4 %"
+    assert tolerance_band.text(own_places.own_places(times, "node002", of_pairs)) == "±4%"
 
 
 def test_far_nodes_have_plain_numbers_on_the_axis_and_their_names_inside_the_figure() -> None:

@@ -21,8 +21,8 @@ from tests.support.fleets import judged, made
 
 #: An effect, its interval, its tolerance and the factor in a sentence; effects of shares are in percentage points.
 _FIGURES = re.compile(
-    r"([\d.]+) (?:%|percentage points) [^(]*\(interval (-?[\d.]+) to (-?[\d.]+) %; "
-    r"tolerance ([\d.]+) %: ([\d.]+) times\)"
+    r"([\d.]+) (?:%|percentage points) [^(]*\(interval (-?[\d.]+) to (-?[\d.]+)%; "
+    r"tolerance ([\d.]+)%: ([\d.]+) times\)"
 )
 DEFECTS = (
     ("node001: core 17 +9%", "node002: ccd 3 +6%"),
@@ -68,7 +68,7 @@ def test_the_factor_is_of_the_figures_that_are_printed(effect: float, tolerance:
 
 
 def test_ns_of_a_whole_node_are_of_the_class_that_is_named() -> None:
-    """A node 6 % slower: in pairs of 20 ns and of 200 ns, and the sentence says in which."""
+    """A node 6% slower: in pairs of 20 ns and of 200 ns, and the sentence says in which."""
     finding, *_ = judge(made("node003: global +6%", jobs=2)).verdict.nodes["node003"].findings
     assert finding.component.term == "node" and finding.figures_of is not None
     words = text.finding_sentence(finding)

@@ -14,7 +14,7 @@ from nodeprint.report import names
         (1.006e4, "1/s", "10.06 k/s"),
         (12.0, "1/s", "12 1/s"),
         (float("nan"), "1/s", "unknown"),
-        (0.05, "share", "5 %"),
+        (0.05, "share", "5%"),
         (1500.0, "ns", "1.5 \N{MICRO SIGN}s"),
     ],
 )
@@ -121,17 +121,17 @@ def test_operations_are_called_by_what_is_counted() -> None:
 
 def test_shares_have_as_many_digits_as_their_reader_needs() -> None:
     nothing = float("nan")
-    assert (names.percent(0.0594), names.percent(-1e-9), names.percent(nothing)) == ("5.9 %", "0.0 %", "unknown")
-    assert (names.signed(0.0594), names.signed(-0.02), names.signed(nothing)) == ("+5.9 %", "-2.0 %", "unknown")
-    assert (names.whole_percent(0.814), names.whole_percent(nothing)) == ("81 %", "")
-    assert [names.tolerance(share) for share in (0.04, 0.0123, 0.1, 0.1234)] == ["4 %", "1.2 %", "10 %", "12.3 %"]
+    assert (names.percent(0.0594), names.percent(-1e-9), names.percent(nothing)) == ("5.9%", "0.0%", "unknown")
+    assert (names.signed(0.0594), names.signed(-0.02), names.signed(nothing)) == ("+5.9%", "-2.0%", "unknown")
+    assert (names.whole_percent(0.814), names.whole_percent(nothing)) == ("81%", "")
+    assert [names.tolerance(share) for share in (0.04, 0.0123, 0.1, 0.1234)] == ["4%", "1.2%", "10%", "12.3%"]
     assert names.moment("2026-03-03T14:20:59Z") == "2026-03-03 14:20"
 
 
 def test_how_many_times_its_tolerance_an_effect_is_follows_from_what_is_printed() -> None:
     assert (names.times(0.058, 0.04), names.times(-0.058, 0.04)) == ("1.5", "1.5")
     assert (names.times(4.0, 0.04), names.times(3.99, 0.04), names.times(0.5, 0.0)) == ("100", "99.8", "")
-    assert names.interval(0.055, 0.062, 0.059) == names.interval(-0.055, -0.062, -0.059) == "interval 5.5 to 6.2 %"
+    assert names.interval(0.055, 0.062, 0.059) == names.interval(-0.055, -0.062, -0.059) == "interval 5.5 to 6.2%"
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ def test_nodes_with_the_same_finding_share_a_row_with_the_range_of_their_effects
     nodes = {"cn1": slow(0.607), "cn2": slow(0.059), "cn3": slow(0.05, core=3), "cn4": verdicts.node()}
     rows = table(nodes).rows
     assert [(row[0], row[2], row[3], row[4]) for row in rows] == [
-        ("cn[1-2]", "core-to-core latency of core 12 (CPU 12)", "+5.9 to +60.7 %", "4 %"),
-        ("cn3", "core-to-core latency of core 3 (CPU 3)", "+5.0 %", "4 %"),
+        ("cn[1-2]", "core-to-core latency of core 12 (CPU 12)", "+5.9 to +60.7%", "4%"),
+        ("cn3", "core-to-core latency of core 3 (CPU 3)", "+5.0%", "4%"),
     ]
 
 
@@ -43,7 +43,7 @@ def test_the_worst_is_first_in_the_direction_that_hurts_and_in_the_headline() ->
     rows = table(nodes).rows
     assert [row[0] for row in rows[:3]] == ["n300", "n227", "n000"]
     assert all(isinstance(row[1], Mark) for row in rows)
-    assert "The worst is n300: Core 12 (CPU 12) is 10.0 % slower" in text.first_line(verdicts.verdict(nodes))
+    assert "The worst is n300: Core 12 (CPU 12) is 10.0% slower" in text.first_line(verdicts.verdict(nodes))
 
 
 def test_nodes_without_findings_have_a_row_with_their_action() -> None:
@@ -60,7 +60,7 @@ def test_nodes_without_findings_have_a_row_with_their_action() -> None:
 
 
 def test_a_value_of_one_node_is_not_printed_for_all() -> None:
-    """Of runs that are off by 24 and by 79 % the sentence says on how many nodes and on which it is most."""
+    """Of runs that are off by 24 and by 79% the sentence says on how many nodes and on which it is most."""
     shares = {"n003": 0.791, "n016": 0.239, "n019": 0.4, "n022": 0.3}
     nodes = {
         name: verdicts.node(
@@ -71,7 +71,7 @@ def test_a_value_of_one_node_is_not_printed_for_all() -> None:
         for name, share in shares.items()
     }
     (line,) = text.node_lines(nodes)
-    assert line.text.startswith("on 4 nodes, most on n003: Run 3 of job1 is 79.1 % off")
+    assert line.text.startswith("on 4 nodes, most on n003: Run 3 of job1 is 79.1% off")
 
 
 def test_750_findings_are_all_named_on_six_pages(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_a_last_page_of_a_few_lines_is_saved() -> None:
 
 def test_a_sentence_that_ends_a_row_has_the_room_of_the_cells_behind_it() -> None:
     rows = tuple(("cn001", "a sentence of many words " * 8, "", "", "") for _ in range(24))
-    numbers = (("cn000", "short", "-14.4 %", "4.8 %", "Measure the node again and compare."),)
+    numbers = (("cn000", "short", "-14.4%", "4.8%", "Measure the node again and compare."),)
 
     def pages(last: str) -> int:
         table = Table(("node", "what", "by", "tolerance", "to do"), (*numbers, *((*row[:4], last) for row in rows)))
@@ -56,7 +56,7 @@ def test_a_sentence_that_ends_a_row_has_the_room_of_the_cells_behind_it() -> Non
 def test_a_sentence_over_the_last_column_leaves_the_others_their_room() -> None:
     """A column that is as wide as its words takes all of a sentence that goes over it."""
     sentence = "Compare settings, firmware and parts of both nodes, and measure both again."
-    row = ("cn001", "core-to-core latency of pairs of the same socket", "+5.9 %", "4 %", sentence)
+    row = ("cn001", "core-to-core latency of pairs of the same socket", "+5.9%", "4%", sentence)
     table = Table(("node", "what", "by", "tolerance", "to do", "page"), ((*row, ""), *((*row, "2"),) * 20), "llrrlr")
     page = Page("cn001", "cn001", "cn001", None, (), (Section("", (table,)),))
     with pdf.Printer() as printer:

@@ -67,7 +67,7 @@ def test_pages_have_parties_tolerances_list_and_then_signatures(tmp_path: Path) 
     order = ["Acceptance report", "Decision", "Open items", "Tolerances", "Signatures", "All nodes", "Versions"]
     at = [text.index(word) for word in order]
     assert at == sorted(at)
-    assert "Core 37 (CPU 37) is 5.9 %" in text and "Drained: DIMM 7 is bad" in text
+    assert "Core 37 (CPU 37) is 5.9%" in text and "Drained: DIMM 7 is bad" in text
     assert "A node is SAME only if the data show" in text
     assert "Look for interrupts" in text and "until (date)" in text, "a remedy and a deadline"
 
@@ -191,7 +191,7 @@ def test_tolerances_of_a_metric_that_decides_are_a_row(tmp_path: Path) -> None:
     verdict = verdict_files.read(made)
     verdict_files.write(replace(verdict, fleet=replace(verdict.fleet, limits=tuple(limits))), made)
     text = words([made], tmp_path / "to")
-    assert "memory latency 5 % 6.0 to 8.0 %" in text and "OS noise" not in text
+    assert "memory latency 5% 6.0 to 8.0%" in text and "OS noise" not in text
 
 
 @pytest.mark.parametrize("path", ["README.md", "docs/how-to/outcomes.md"])

@@ -161,8 +161,8 @@ def test_contended_pairs_name_the_most_and_the_least() -> None:
         "fairness": [[[0.6, 0.9]], [[1.0, 0.8]]],
     }
     adding, exchanging = said("coherence-contend-pairs", cells("coherence", "contend-pairs", ends, values))
-    assert "faa: most CPUs 0 and 1 (200 M/s), least CPUs 0 and 64 (20 M/s); successes 100.0 % to 100.0 %" in adding
-    assert "cas: most CPUs 0 and 1 (60 M/s), least CPUs 0 and 64 (10 M/s); successes 50.0 % to 90.0 %" in exchanging
+    assert "faa: most CPUs 0 and 1 (200 M/s), least CPUs 0 and 64 (20 M/s); successes 100.0% to 100.0%" in adding
+    assert "cas: most CPUs 0 and 1 (60 M/s), least CPUs 0 and 64 (10 M/s); successes 50.0% to 90.0%" in exchanging
 
 
 def test_what_stream_would_print_is_the_best_of_ten_sweeps_beside_their_median() -> None:
@@ -190,7 +190,8 @@ def test_methods_that_disagree_are_named_with_both_figures() -> None:
     (sentence,) = said(
         "coherence-state", cells("coherence", "state", coords, {"latency_ns": chase, "single_ns": single})
     )
-    assert "state M" in sentence and "70.3 ns by a chase and 194.8 ns by single loads (1 of 2 places" in sentence
+    assert "state M" in sentence and "70.3 ns by a chase, 194.8 ns by single loads" in sentence
+    assert "They are more than 15% apart at 1 of 2 places" in sentence
 
 
 def test_messages_by_size_have_time_and_rate() -> None:

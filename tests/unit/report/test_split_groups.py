@@ -47,8 +47,8 @@ def split(first: Group = FIRST, away: Group = AWAY, **of_node: Any) -> Verdict:
 def test_a_node_says_how_far_its_group_is_from_the_other_and_what_shows_why() -> None:
     verdict = split()
     first, second = (text.node_sentence(verdict.nodes[name], verdict.fleet.groups) for name in ("cn0", "cn3"))
-    assert "group A of a split fleet" in first and "in group B pairs" in first and "8.0 % slower" in first
-    assert "group B of a split fleet" in second and "are 8.0 % slower than in group A" in second
+    assert "group A of a split fleet" in first and "in group B pairs" in first and "8.0% slower" in first
+    assert "group B of a split fleet" in second and "are 8.0% slower than in group A" in second
     assert "Give cn3 what cn0 has in BIOS (2.4 on cn3, 2.3 on cn0), and measure both again" in second
     shown, xml = printed.summary(verdict), verdict_files.junit(verdict)
     for words in (first, second):
@@ -61,7 +61,7 @@ def test_a_protocol_has_a_row_a_group_with_its_remedy(tmp_path: Path) -> None:
     rows = {row["node"]: row for row in blocks.rows(content, "Open items")}
     assert list(rows) == ["cn[0-2]", "cn[3-5]"]
     assert rows["cn[3-5]"]["what to do"].startswith("Give cn3 what cn0 has in BIOS (2.4 on cn3, 2.3 on cn0)")
-    assert "8.0 % slower" in rows["cn[3-5]"]["what was found"] and "Give" not in rows["cn[3-5]"]["what was found"]
+    assert "8.0% slower" in rows["cn[3-5]"]["what was found"] and "Give" not in rows["cn[3-5]"]["what was found"]
     assert rows["cn[0-2]"]["what to do"] and any("split fleet count as dev" in words for words in content.pages[0].lead)
 
 
@@ -96,7 +96,7 @@ def test_what_groups_reach_of_what_is_possible_is_said_where_they_differ() -> No
     most = replace(row, median=8.0)
     nodes = {name: replace(node, cells=(most,)) if node.group == "A" else node for name, node in verdict.nodes.items()}
     first, still_open = text.which_is_right(replace(verdict, nodes=nodes))
-    assert first == "Of the theoretical peak memory bandwidth reaches 80 % (group A) and 70 % (group B)."
+    assert first == "Of the theoretical peak memory bandwidth reaches 80% (group A) and 70% (group B)."
     assert "is open" in still_open
     alike = {name: replace(node, cells=(row,)) for name, node in verdict.nodes.items()}
     assert text.which_is_right(replace(verdict, nodes=alike)) == [still_open]
@@ -105,9 +105,9 @@ def test_what_groups_reach_of_what_is_possible_is_said_where_they_differ() -> No
 def test_page_has_the_numbers_of_a_group_and_their_quotient_is_the_printed_factor() -> None:
     verdict = split()
     row = dict(zip((table := split_groups.numbers(verdict.fleet)).header, table.rows[0], strict=True))
-    assert (row["difference"], row["tolerance"], row["of the tolerance"]) == ("+8.0 %", "2 %", "4.0 times")
+    assert (row["difference"], row["tolerance"], row["of the tolerance"]) == ("+8.0%", "2%", "4.0 times")
     words, by, tolerance, to_do = split_groups.of_nodes(verdict.fleet, "B")
-    assert (by, tolerance) == ("+8.0 %", "2 %") and "BIOS 2.4 there alone" in words and "2.3 on cn0" in to_do
+    assert (by, tolerance) == ("+8.0%", "2%") and "BIOS 2.4 there alone" in words and "2.3 on cn0" in to_do
     assert split_groups.of_nodes(verdict.fleet, "A")[1:] == ("", "", "")
     assert not split_groups.numbers(verdicts.verdict().fleet).rows
 
@@ -121,13 +121,13 @@ def test_medians_of_groups_are_those_that_are_farthest_apart_first() -> None:
     nodes = {n: v if v.group == "B" else replace(v, classes=verdicts.classes()) for n, v in verdict.nodes.items()}
     table = split_groups.medians(replace(verdict, nodes=nodes))
     assert table.header[-3:] == ("A", "B", "B beside A")
-    assert [row[-1] for row in table.rows[:2]] == ["-20.0 %", "+10.0 %"]
+    assert [row[-1] for row in table.rows[:2]] == ["-20.0%", "+10.0%"]
     assert math.isclose(0.8 * 205, float(str(table.rows[0][-2]).split()[0]), abs_tol=0.5)
     assert not split_groups.medians(verdicts.verdict()).rows
 
 
 def test_several_kinds_of_pairs_have_no_difference_in_nanoseconds() -> None:
-    """Of two groups it was 16.9 ns for 7.6 % and 19.3 ns for 15.1 %, of other pairs each."""
+    """Of two groups it was 16.9 ns for 7.6% and 19.3 ns for 15.1%, of other pairs each."""
     several = replace(AWAY, component=Component("class", "class", {"beyond_class": 1}))
     for group, is_there in ((AWAY, True), (several, False)):
         verdict = split(away=group)
@@ -150,5 +150,5 @@ def test_a_page_of_a_node_with_a_finding_says_how_far_its_group_is_from_the_othe
     made = split(outcome=Outcome.OUT_OF_SPEC, reasons=reasons, findings=(verdicts.finding(),))
     campaign = Campaign(made, PackedFleet("c", simulated=False, nodes=(), quantities=()))
     (apart,) = (words for words in node.page(campaign, "cn3").lead if "group B of a split fleet" in words)
-    assert "8.0 % slower than in group A" in apart
+    assert "8.0% slower than in group A" in apart
     assert "split fleet" not in " ".join(node.page(Campaign(verdicts.verdict(), campaign.fleet), "cn003").lead)

@@ -11,7 +11,7 @@ from nodeprint.report.pages.blocks import Block, Bullets, FactList, MatrixBlock,
 from tests.support import printed
 
 _NAMES = ("cn[001-004]", "cn005.cluster.example.org")
-_SENTENCE = "Core 37 is 12.5 % slower than on its peers (interval 11.25 to 13.75 %; tolerance 4 %: 3.1 times), 103.6 ns"
+_SENTENCE = "Core 37 is 12.5% slower than on its peers (interval 11.25 to 13.75%; tolerance 4%: 3.1 times), 103.6 ns"
 
 
 def shown(*blocks: Block, columns: int) -> list[str]:

@@ -20,7 +20,7 @@ def drawn(seed: int, count: int) -> tuple[Floats, Floats]:
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [6, 8, 16, 64])
 def test_order_without_effect_is_named_as_often_as_stated(count: int) -> None:
-    """At 5 % in 400 draws: both tests count, and every cut of a step."""
+    """At 5% in 400 draws: both tests count, and every cut of a step."""
     p = [found.p for seed in range(400) if (found := effect(*drawn(seed, count)))]
     assert len(p) == 400
     assert np.mean(np.array(p) < 0.05) <= 0.07
@@ -47,7 +47,7 @@ def test_trend_and_step_are_told_apart_with_their_size(outlier: float) -> None:
 
 @pytest.mark.parametrize("count", [6, 8, 16])
 def test_two_groups_of_nodes_are_no_step(count: int) -> None:
-    """By a t test, which takes them for normal, one in ten such fleets had an effect of time at 1 %."""
+    """By a t test, which takes them for normal, one in ten such fleets had an effect of time at 1%."""
     p = []
     for seed in range(400):
         rng = np.random.default_rng(seed)

@@ -533,7 +533,7 @@ def test_no_level_is_further_inside_than_outside() -> None:
 @pytest.mark.parametrize("noise", [0.005, 0.01])
 @pytest.mark.parametrize("rounded", [False, True])
 def test_pairs_that_stand_out_are_found_by_the_noise_of_their_rows(noise: float, rounded: bool) -> None:
-    """Groups of two have no spread inside; the gap to the others is 15 %, below what large groups need."""
+    """Groups of two have no spread inside; the gap to the others is 15%, below what large groups need."""
     machine = made({"group": np.arange(24) // 2}, {"group": 52.0}, 61.0, spread=noise)
     matrix = np.round(machine.matrix) if rounded else machine.matrix
     assert machine.groups("group") in found(matrix).values()

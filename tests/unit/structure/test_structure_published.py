@@ -49,7 +49,7 @@ def test_whole_matrices(folder: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_figure_that_no_pair_has(folder: Path, name: str) -> None:
-    """A third of the pairs of a class, and a pair of each, are within 10 % of its median."""
+    """A third of the pairs of a class, and a pair of each, are within 10% of its median."""
     matrix = published.machine(folder, name).matrix
     pairs = matrix[np.triu_indices(len(matrix), 1)]
     for level in structure.find(matrix, range(len(matrix))).levels:

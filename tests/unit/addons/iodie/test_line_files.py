@@ -64,7 +64,7 @@ def test_a_record_file_alone_has_the_groups_that_its_hops_show(campaign: Path, t
     expected = {frozenset(cpus) for cpus in SMALL.groups("ccx").values()}
     assert {frozenset(cpus) for cpus in found.topology.groups("ccx").values()} == expected
     assert any(
-        sentence.startswith("no labels: groups of CPUs are those that the hops show") for sentence in found.missing
+        sentence.startswith("no labels: the core-to-core latencies give the groups") for sentence in found.missing
     )
 
 
@@ -107,7 +107,7 @@ def test_other_files_are_refused_with_what_to_do(tmp_path: Path, text: str, says
 def test_two_cpus_make_no_map_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b,addr,latency_ns\n0,1,0,30.5\n0,1,64,31.5\n")
     result = CliRunner().invoke(app, ["iodie", str(tmp_path / "t.csv")], catch_exceptions=False)
-    assert result.exit_code == 0 and "NO MAP: no socket has 3" in result.stdout
+    assert result.exit_code == 0 and "NO MAP: no socket has core-to-core latencies between 3" in result.stdout
 
 
 def test_several_sockets_need_labels(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_ccds_without_memory_are_said_to_have_none(
 
 
 def test_intervals_hold_what_was_planted_at_sites_without_ccds_too() -> None:
-    """93 to 97 %, with the standard error of these few dies; 95.3 % of 1,225 ways of 100 dies when it was written."""
+    """93 to 97%, with the standard error of these few dies; 95.3% of 1,225 ways of 100 dies when it was written."""
     kinds = [("2x3", (0, 1, 4, 5)), ("2x3", (0, 1, 2, 3, 4)), ("ring6", (0, 1, 2, 3)), ("2x2", (0, 1, 2))]
     inside = [np.mean(held(*_first(mapped(kind, at, seed=seed)))) for kind, at in kinds for seed in range(4)]
     mean, error = float(np.mean(inside)), float(np.std(inside) / np.sqrt(len(inside)))
@@ -107,9 +107,9 @@ def test_too_few_lines_are_said_with_how_many_would_do() -> None:
     (die,) = found.dies
     assert len(die.clusters.label) == 32 and die.geometry is None
     text = listing.as_text(found)
-    assert "With 32 lines a place that has less than 16 % of them would not be seen; more runs, with 125 lines" in text
+    assert "With 32 lines, a place with less than 16% of them is not seen. More runs, with 125 lines" in text
     enough, _ = mapped("2x3", EVERY)
-    assert "would not be seen" not in listing.as_text(enough)
+    assert "is not seen" not in listing.as_text(enough)
 
 
 def test_a_hidden_share_is_named_and_the_lines_that_would_show_it_do() -> None:
@@ -120,6 +120,6 @@ def test_a_hidden_share_is_named_and_the_lines_that_would_show_it_do() -> None:
     assert named
     for node in named:
         assert node.dies[0].geometry is None
-        assert "too few of them for a cluster and are left out; more runs, with" in listing.as_text(node)
+        assert "too few lines for a cluster and are left out. More runs, with" in listing.as_text(node)
     (die,) = mapped("2x3", EVERY, small, runs=3)[0].dies
     assert die.clusters.hidden == () and die.sites is not None and die.sites.count == 6

@@ -242,7 +242,7 @@ def test_a_campaign_that_cannot_be_written_is_read_and_left_as_it_is(
     rules.write_text("tolerances: {percent: {class: 3}}\n")
     assert set(judge(folder).nodes) == set(judge(folder, acceptance=rules).nodes) == {"n1", "n2", "n3"}
     assert sorted(folder.rglob("*")) == before
-    assert capsys.readouterr().err.count("cannot be written: what is read and judged is kept in") == 1
+    assert capsys.readouterr().err.count("cannot be written: results are kept in") == 1
 
 
 def test_the_order_of_arrival_does_not_matter(tmp_path: Path) -> None:
