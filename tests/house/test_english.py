@@ -25,7 +25,7 @@ EXAMPLES = [
     ("Inversion", "Of RHEL the choice is tested.", "Only package selection is tested for RHEL."),
     ("Inversion", "It stops. Where a job fails, it stops.", "It stops. If a job fails, it stops."),
     ("Headings", "Who is compared with whom", "Peer groups of the fleet"),
-    ("Numbers", "It is 5% slower.", "It is 5% slower."),
+    ("Numbers", "It is 5 % slower.", "It is 5% slower."),
     ("Spelling", "The colour of the centre", "The color of the center"),
     ("SentenceLength", "one " * 26 + "end.", "one " * 24 + "end. " + "Two " * 24),
 ]

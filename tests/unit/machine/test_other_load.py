@@ -90,9 +90,9 @@ def test_programs_that_ended_meanwhile_are_counted_together(proc: Path) -> None:
     load = other_load.between(before, other_load.readings(proc))
     assert load == OtherLoad(2.0, (), 1.0)
     assert load.is_busy
-    assert load.text("took") == "100% of a CPU went to programs that ended meanwhile"
+    assert load.text("took") == "100% of a CPU went to programs that ended during the measurement"
     assert OtherLoad(2.0, (Process("make", 50, 0.1, (1,)),), 2.5).text("takes") == (
-        "make (pid 50) takes 10% of CPU 1, 250% of a CPU went to programs that ended meanwhile"
+        "make (pid 50) takes 10% of CPU 1, 250% of a CPU went to programs that ended during the measurement"
     )
     assert not OtherLoad(2.0, (), 0.049).is_busy
 
@@ -158,7 +158,7 @@ def test_the_last_lines_and_page_one_say_it_and_mark_the_figures(tmp_path: Path)
     assert "*" not in printed.campaign(tmp_path)
     other_load.keep(OtherLoad(30.0, (Process("stress", 4711, 0.98, (1,)),)), tmp_path / "nodes/vm/job1")
     assert " ns *" in printed.campaign(tmp_path)
-    expected = "other programs were at work while vm was measured: stress (pid 4711) took 98% of CPU 1"
+    expected = "other programs ran while vm was measured: stress (pid 4711) took 98% of CPU 1"
     assert f"* {expected}; `make run NODES=vm`" in printed.campaign(tmp_path)
     assert expected in other_programs.sentence(tmp_path, "vm")
 
