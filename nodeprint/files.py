@@ -101,9 +101,7 @@ def own_folder(path: Path) -> Path:
     """
     try:
         if path.is_symlink():
-            raise CannotWriteError(
-                "is a symbolic link, and results are written into folders alone", where=path, advice="remove the link"
-            )
+            raise CannotWriteError("is a symbolic link; results need a directory", where=path, advice="remove the link")
         make_directories(path)
     except OSError as error:
         advice = "make it writable, or work in a copy of your own"
@@ -156,12 +154,12 @@ def _partial(path: Path, kind: int) -> Iterator[Path]:
     except (FileExistsError, NotADirectoryError) as error:
         file = next((str(folder) for folder in path.parents if folder.is_file()), "a part of its path")
         what = f"cannot be written, as {file} is a file"
-        raise CannotWriteError(what, where=path, advice="name a folder, or a free path") from error
+        raise CannotWriteError(what, where=path, advice="name a directory, or a free path") from error
     except OSError as error:
         raise CannotWriteError(
             f"cannot be written ({error.strerror or error})",
             where=path,
-            advice="make room or make the folder writable, or set `results` in the configuration",
+            advice="make room or make the directory writable, or set `results` in the configuration",
         ) from error
     finally:
         with suppress(OSError):

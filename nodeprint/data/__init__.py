@@ -1,1 +1,1 @@
-"""From the records of a campaign's nodes to arrays, in five rooms: what was measured, where, and what came of it."""
+"""The data of a campaign in five rooms: records, jobs, places, the store, and exports."""

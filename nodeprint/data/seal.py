@@ -1,8 +1,7 @@
-"""Checksums of derived files: a file that is not as it was written is never used.
-
-A damaged disk, a copy that stopped or an editor changes derived files without changing their names and sizes. Every
-reader of a store checks the seal first and regenerates what does not match it from the records. CRC-32 finds every
-accident of up to 32 adjacent bits and misses one of four billion others; it costs 0.4 s of CPU time for each GB.
+"""Checksums of derived files: a changed file is never used. A damaged disk, an interrupted copy or an editor changes
+derived files without changing their names and sizes. Every reader of a store checks the seal first. It regenerates
+files that do not match from the records. CRC-32 finds every error of up to 32 adjacent bits and misses one of four
+billion others. It costs 0.4 s of CPU time per GB.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ _BYTES = 4
 
 
 def write(base: Path, paths: Iterable[Path], seal: Path) -> None:
-    """Seal files of the folder `base`: CRC-32 by relative path, under the key `crc32`. Raises CannotWriteError."""
+    """Seal files of the directory `base`: CRC-32 by relative path, under the key `crc32`. Raises CannotWriteError."""
     sums = {path.relative_to(base).as_posix(): _crc32(path) for path in sorted(paths)}
     files.write(seal, msgspec.json.encode({"crc32": sums}) + b"\n")
 
 
 def write_folder(folder: Path) -> None:
-    """Seal all files of a folder, and of its folders. Raises CannotWriteError."""
+    """Seal all files of a directory and its subdirectories. Raises CannotWriteError."""
     seal = folder / NAME
     write(folder, (path for path in folder.rglob("*") if path.is_file() and path != seal), seal)
 
 
 def check(base: Path, seal: Path) -> None:
-    """Raise ValueError where a sealed file of the folder `base`, or the seal, is not as it was written, OSError where
-    one is gone or no regular file."""
+    """Check the sealed files of the directory `base`. Raises ValueError if one of them or the seal has changed, OSError
+    if one is missing or not a regular file."""
     try:
         sums = msgspec.json.decode(reading.content(seal, reading.RECORD_BYTES), type=dict[str, dict[str, int]])["crc32"]
     except (KeyError, msgspec.MsgspecError) as error:

@@ -44,7 +44,7 @@ def prepare(place: Path) -> Path:
     here = node_sheet.local()
     if here.cpus < 2:
         raise NodeprintError(
-            "this process may use one CPU alone, and what is measured is between two",
+            "this process may use only one CPU, and a measurement needs two",
             advice="call it without taskset, and give the container or the job more CPUs",
         )
     start_s = time_budget.START_S

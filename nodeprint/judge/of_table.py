@@ -50,7 +50,7 @@ def as_campaign(figures: ValueTable, folder: Path, rules: Acceptance) -> None:
     Raises NodeprintError if the directory holds another campaign or table, or cannot be written.
     """
     if (folder / "nodes.tsv").exists() or (folder / "nodes").exists():
-        raise NodeprintError("holds a campaign that was measured", where=folder, advice="name a new folder with --to")
+        raise NodeprintError("holds a campaign that was measured", where=folder, advice="name a new one with --to")
     _see_whether_free(folder, figures)
     packed.write(table_fleet.packed_table(figures, files.real(folder).name, _better(rules)), folder)
     accepted.keep_rules(rules, folder)
@@ -67,7 +67,7 @@ def _see_whether_free(folder: Path, figures: ValueTable) -> None:
     held = packed.read(folder).versions.get("table", "")
     if not (figures.digest and held.endswith(figures.digest)):
         what = f"holds what was judged of another table ({held.partition(', SHA-256 ')[0] or 'of unknown name'})"
-        advice = "name a new folder with --to, or remove this one"
+        advice = "name a new one with --to, or remove this one"
         raise NodeprintError(what, where=folder, advice=advice)
 
 

@@ -277,7 +277,7 @@ def _read_archive(path: Path) -> _Archive:
         raise NodeprintError(
             f"cannot be read as an archive ({error})",
             where=path,
-            advice="capture it again or give its folder",
+            advice="capture it again or give its directory",
         ) from None
     # A hard link's target counts from the archive's top, which the tree's root need not be: resolve it now.
     for name, target in list(links.items()):
@@ -320,7 +320,7 @@ def open_tree(path: Path, marks: Sequence[str] = ROOT_MARKS) -> Tree:
                 return archive.rerooted(prefix)
         else:
             raise NodeprintError(
-                "no such folder or archive", where=path, advice="give a root folder or a tar file of one"
+                "no such directory or archive", where=path, advice="give a root directory or a tar file of one"
             )
     except OSError as error:
         raise unreadable(path, error) from None

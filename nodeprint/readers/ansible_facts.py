@@ -1,4 +1,4 @@
-"""Facts of Ansible's `setup` module: fingerprints from what nodeprint did not survey itself.
+"""Fingerprints from the facts of Ansible's `setup` module, for nodes that nodeprint did not survey.
 
 A file per host, from `ansible -m setup --tree FOLDER` or from Ansible's cache of facts as JSON files.
 """
@@ -20,14 +20,14 @@ _ADVICE = "make it by `ansible nodes -m setup --tree FOLDER`"
 
 
 def is_capture(folder: Path) -> bool:
-    """Whether a folder is one of captures: it has files, none of a campaign, and one of them has Ansible's facts."""
+    """Whether a directory holds captures: it has files, none of a campaign, and one of them has Ansible's facts."""
     if not folder.is_dir() or any((folder / name).exists() for name in ("nodes.tsv", derived.FLEET, "nodes")):
         return False
     return any(b'"ansible_' in path.read_bytes() for path in _files(folder))
 
 
 def read_facts(folder: Path) -> list[PackedNode]:
-    """The hosts of a folder of captures, by name; one that Ansible did not reach has its reason and no fingerprint.
+    """The hosts of a directory of captures, by name; a host that Ansible did not reach has a reason and no fingerprint.
 
     Raises NodeprintError naming the file that is no capture.
     """
@@ -47,7 +47,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def fingerprint(facts: Mapping[str, Any]) -> dict[str, Value]:
-    """The fields that Ansible's facts have; what is absent or of another type is unknown."""
+    """The fields that Ansible's facts have; absent fields and those of another type are unknown."""
     sockets, cores = (_number(facts.get(f"ansible_processor_{key}")) for key in ("count", "cores"))
     threads = _number(facts.get("ansible_processor_threads_per_core"))
     megabytes = _number(facts.get("ansible_memtotal_mb"))

@@ -56,7 +56,7 @@ def write_campaign(
     if not imported:
         raise NodeprintError("no file to import", advice="name at least one")
     if (campaign / "nodes.tsv").exists() or (campaign / "nodes").exists():
-        raise NodeprintError("holds a campaign already", where=campaign, advice="import into a new folder")
+        raise NodeprintError("holds a campaign already", where=campaign, advice="import into a new directory")
     _check_once(imported)
     each = topologies if isinstance(topologies, Sequence) else [topologies] * len(imported)
     for item, machine in zip(imported, each, strict=True):

@@ -56,7 +56,7 @@ def _by_pattern(names: Sequence[str], pattern: str, source: str) -> dict[str, st
             f"{which} {printable(other, 60)}",
             where=source,
             key="--node-name",
-            advice="write a file's path with {node} in place of the name, and * for what differs beside it",
+            advice="write a file's path with {node} for the name and * for other differences",
         )
     return found
 

@@ -1,7 +1,6 @@
-"""Which words may be the name of a host, and which say something else: runs, dates, parts of a node, tools.
-
-No rule tells a host's name from any other word. These are for doubts alone: a word that may be something else is never
-taken for a node, and the user is asked to state it.
+"""Words that may name a host, and words with another meaning: runs, dates, parts of a node, tools. No rule separates a
+host's name from any other word. These rules only raise doubts. A word with another possible meaning is never taken for
+a node; the user is asked to state it.
 """
 
 from __future__ import annotations
@@ -76,8 +75,8 @@ def is_numbered_host(word: str) -> bool:
 
 
 def may_be_host(field: str, before: str = "") -> bool:
-    """Whether a field of a file's name may be a node's name: a name with a number, a number after the word `node`, or a
-    plain word that says nothing else. `before` is the word in front of the field."""
+    """Whether a field of a file's name may be a node's name. That is a name with a number, a number after the word
+    `node`, or a plain word without another meaning. `before` is the word in front of the field."""
     if field.isdecimal():
         return _NODE.fullmatch(before.lower()) is not None
     if is_numbered_host(field):

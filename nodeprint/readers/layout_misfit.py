@@ -1,4 +1,4 @@
-"""Whether imported matrices have the layout of the topology that was named for them."""
+"""Check that imported matrices have the layout of the stated topology."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def warnings(imported: Sequence[ToolOutput], topology: Topology) -> Iterator[str
 
 
 def _misfits(structure: Structure, topology: Topology) -> Iterator[str]:
-    """Of each level whose groups are others than in the topology, both in words."""
+    """Yield, for each level whose groups differ from the topology's, both in words."""
     for item in structure.agreement:
         level, label_groups = structure.level(item.level), tuple(topology.groups(item.label).values())
         wrong = item.relation == "contradicts" or (item.relation in ("finer", "coarser") and item.level in _SURE)

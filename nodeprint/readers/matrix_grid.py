@@ -1,9 +1,8 @@
-"""A square table of latencies as people paste it: found among other lines, and its form decided or refused.
-
-Tables come as a square, as a triangle with or without its diagonal, with CPU numbers in a first line, in a first column
-or in neither, and separated by commas, semicolons, tabs, bars or blanks, where an empty diagonal leaves no trace. Each
-form fixes how many cells each line has and where the CPU numbers are, so that all forms are tried. Where two remain
-that differ in what is a latency, the table is refused.
+"""A square table of latencies as people paste it: find it among other lines, and decide its form or reject it. Tables
+are squares, or triangles with or without the diagonal. CPU numbers are in a first line, in a first column or in
+neither. Separators are commas, semicolons, tabs, bars or blanks; with blanks, an empty diagonal leaves no trace. Each
+form fixes the number of cells of each line and the place of the CPU numbers, so all forms are tried. If two remain
+whose latencies differ, the table is rejected.
 """
 
 from __future__ import annotations
@@ -71,9 +70,9 @@ class _PastedTable:
 
 @dataclass(frozen=True)
 class _Form:
-    """How a table is to be read: whether it begins with a line of CPU numbers (`head`) and each line with one
-    (`index`), how many empty cells end each line, the CPU numbers, and of the rows below the head the `shape`, the
-    number `n` of CPUs and the `first` of them that has a row."""
+    """The form of a table: does it begin with a line of CPU numbers (`head`), and each line with one (`index`)? It also
+    has the number of empty cells at the end of each line, and the CPU numbers. For the rows below the head, it has the
+    `shape`, the number `n` of CPUs and the `first` CPU with a row."""
 
     head: bool
     index: bool
@@ -95,11 +94,11 @@ def rows_of(lines: Sequence[str]) -> int:
 
 
 def read_grid(path: Path, lines: Sequence[str]) -> tuple[tuple[int, ...] | None, Matrix, tuple[str, ...]]:
-    """The one table of a file: the CPUs of its rows, None where it does not number them, its numbers (n, n) in its
-    unit, NaN where it has none, and what was left out of the file.
+    """Read the only table of a file. Return the CPUs of its rows (None if it does not number them) and its numbers (n,
+    n) in its unit (NaN if empty). Notes tell which lines were left out.
 
-    Raises NodeprintError with line and column (cells counted from 1) of the first fault,
-    and where there are two tables or two ways to read it."""
+    Raises NodeprintError with line and column (cells counted from 1) of the first fault. It also rejects two tables and
+    ambiguous ones."""
     blocks = _blocks(lines)
     every = [row for block in blocks for row in block]
     if not every:
@@ -242,7 +241,7 @@ def _cpus(table: _PastedTable, head: bool, index: bool, ends: int, n: int, first
 
 
 def _number(text: str) -> int:
-    """A CPU's number, -1 of what is none."""
+    """A CPU's number; -1 for any other text."""
     digits = _CPU_NAME.sub("", text)
     return int(digits) if digits.isdecimal() and len(digits) < 7 else -1
 
@@ -253,8 +252,8 @@ def _numbers(texts: Sequence[str]) -> bool:
 
 
 def _surely_numbers(table: _PastedTable, form: _Form) -> bool:
-    """Whether the numbers of a form are CPUs and no latencies: they count from 0 without a gap, they are named, or the
-    latencies have decimals and they have none."""
+    """Whether the numbers of a form are CPUs instead of latencies. They count from 0 without a gap, they are named, or
+    only the latencies have decimals."""
     if form.cpus == tuple(range(form.n)) or form.cpus is None:
         return form.cpus is not None
     if not form.head:
@@ -304,7 +303,7 @@ def _as_wide(line: str, row: str) -> bool:
 
 
 def _is_row(line: str) -> bool:
-    """Whether at least half of what is in a line are cells of a table."""
+    """Whether at least half of a line's words are cells of a table."""
     text = line.strip().lower()
     if text.startswith(("#", "//")):
         return False
@@ -318,7 +317,7 @@ def _is_row(line: str) -> bool:
 
 
 def _left_out(path: Path, lines: Sequence[str], rows: Sequence[int], form: _Form) -> tuple[str, ...]:
-    """Notes on the lines that are no rows. Raises NodeprintError where the table may have been cut by what follows."""
+    """Notes on lines that are not rows. Raises NodeprintError if the next lines may be a cut part of the table."""
     inside = set(rows)
     others = [
         number
@@ -359,8 +358,8 @@ def _check_separators(path: Path, row: int, cells: Sequence[str], separator: Sep
 
 
 def _misfit(path: Path, table: _PastedTable) -> NodeprintError:
-    """Why a table has no form: another separator, CPU numbers that contradict, or the first line that has another
-    number of cells than there are lines."""
+    """Why a table has no form: another separator, contradictory CPU numbers, or a first line whose number of cells
+    differs from the number of lines."""
     heads = table.cells(table.rows[0])
     if heads[0].isalpha() and heads[0].lower() != "x" and all(_number(text) >= 0 for text in heads[1:]):
         twice = next((text for text in heads[1:] if heads.count(text) > 1), None)

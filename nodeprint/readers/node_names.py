@@ -1,7 +1,6 @@
-"""Which node an output is of, by its text: a line that names the host, or what gathered several outputs into one.
-
-A text that names several hosts and does not mark which lines are whose is rejected: its results would silently become
-runs of one node. What a file's name says is in `file_names`.
+"""Find the node of an output in its text: a line that names the host, or the tool that gathered several outputs into
+one. A text that names several hosts without marking their lines is rejected, because its results would silently become
+runs of one node. File names are read in `file_names`.
 """
 
 from __future__ import annotations
@@ -54,8 +53,8 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class NodeLog:
-    """Lines of one node: its name, or the path of the file that they are from, as tail has it; both are empty where
-    what gathered them says neither. Lines of others are empty, so that lines keep their numbers.
+    """Lines of one node: its name, or the path of their file as tail prints it. Both are empty if the gathering tool
+    prints neither. Lines of others are empty, so that lines keep their numbers.
 
     The output of a known tool has `values` and `notes`, or a `fault`; `where` is for messages.
     """
@@ -153,10 +152,10 @@ def _bare_list(lines: Sequence[str]) -> list[str]:
 
 
 def _separating(lines: Sequence[tuple[int, str]], results: int, stated: Collection[str]) -> list[str]:
-    """What may be names of hosts in lines that separate results and are otherwise the same, as `### cn001` and
-    `### cn002`. Each line comes with the number of the gap between figures that it is in: what is the same in all gaps
-    separates nothing. A word without a number has to be there before each result; numbers alone may count runs,
-    unless a `stated` host is among them."""
+    """Return possible host names in lines that separate results and are otherwise equal, such as `### cn001` and `###
+    cn002`. Each line comes with the number of its gap between values: lines that are equal in all gaps separate
+    nothing. A word without a number must precede each result. Plain numbers may count runs, unless a `stated` host is
+    among them."""
     by_form: dict[str, dict[int, set[str]]] = {}
     for gap, line in lines:
         words = line.split()[: _MOST_WORDS + 1]

@@ -79,7 +79,7 @@ def has_node(names: Sequence[str]) -> bool:
 
 
 def columns_named(names: Sequence[str], where: str, line: int, *, figures: bool = True) -> Columns:
-    """What the columns of a table are, which has `figures`, or else says something of nodes.
+    """The meaning of the columns of a table with `figures`, or of a table of nodes.
 
     Raises NodeprintError naming the column that is missing or there twice.
     """

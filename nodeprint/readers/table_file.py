@@ -136,7 +136,7 @@ def _separated(lines: Sequence[str], source: str) -> tuple[list[str], _Cells, in
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         raise NodeprintError(
-            f"is no table ({printable(str(error).strip(), 120)})",
+            f"is not a table ({printable(str(error).strip(), 120)})",
             where=source,
             line=head + 1,
             advice="give a line of names and a line for each figure, with as many cells",
@@ -308,9 +308,9 @@ def _numbering(cells: Sequence[pd.Series[str]], known: Columns, source: str, fir
 
 
 def _without_settings(cells: Sequence[pd.Series[str]], known: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """The columns without those that are settings: by their name, or as all nodes have one value in all runs and no
-    unit. Values never make a setting of what differs between nodes, which may be a rounded figure of a slow one. They
-    are fields of the configuration where each node has one value."""
+    """The columns without settings. A setting is known by its name, or has no unit and one value in all runs of all
+    nodes. A column that differs between nodes is never a setting, because it may be the rounded value of a slow node.
+    Settings are fields of the configuration if each node has one value."""
     node = cells[known.named["node"]]
     candidates = dict(known.metrics)
     candidates |= {name: (place, "") for name, place in known.parts.items() if not known.is_wide}

@@ -97,8 +97,8 @@ def called(metric: str) -> str:
 
 
 def _ordered(frame: pd.DataFrame, column: str) -> npt.NDArray[np.int64]:
-    """Jobs or runs as numbers: their own where all are numbers, else by the time of their first figure, or by the line
-    that they stand in first."""
+    """Jobs or runs as numbers. If all are numbers, they stay; else they are numbered by the time of their first value,
+    or by their first line."""
     texts = frame[column].astype(str)
     unique = pd.unique(texts)
     if all(text.isdecimal() and len(text) < 10 for text in unique):

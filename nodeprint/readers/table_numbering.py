@@ -26,8 +26,8 @@ _FEWEST_LINES = 3
 
 
 def problem(cells: pd.Series[str], node: pd.Series[str]) -> tuple[str, str] | None:
-    """What the cells of a column are, whose lines are of these nodes, and which column that would be; None where they
-    may be figures or parts."""
+    """Return the meaning of the cells of a column with lines of these nodes, and the column's proper name. None if they
+    may be values or parts."""
     filled = cells[~cells.str.lower().isin(table_numbers.MISSING)]
     if len(filled) and filled.str.fullmatch(_ISO).all():
         return "has dates", "time"

@@ -1,4 +1,4 @@
-"""Values of many nodes as columns: what a table says, checked, and the same from readers that give rows."""
+"""Values of many nodes as columns: a checked table, also from readers that return rows."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ MOST_PLACES = 4096
 
 @dataclass(frozen=True)
 class ValueTable:
-    """The figures of a table, a line each: `frame` with the columns node, metric, unit, value, job, run, time (text,
-    empty where the table has none), line (from 1) and one a part, `""` where a figure is of the whole node.
+    """The values of a table, one in each line of `frame`. Its columns are node, metric, unit, value, job, run, time
+    (text, empty if the table has none) and line (from 1). Each kind of part also has a column (`""` for a value of the
+    whole node).
 
-    `fields` has by node what is known of its configuration, `unmeasured` the nodes without any figure. `notes` say
-    what was left out; `digest` is the SHA-256 of the file, or of the lines that sha256sum writes of a folder's files.
+    `fields` has the known configuration by node, `unmeasured` the nodes without any value. `notes` name the omissions.
+    `digest` is the SHA-256 of the file, or of the lines that sha256sum writes for a directory's files.
     `wrong` are nodes on which a benchmark found its own result wrong.
     """
 
@@ -92,8 +93,8 @@ _TEXTS = ("node", "metric", "unit", "job", "run", "time")
 
 
 def checked(figures: ValueTable) -> ValueTable:
-    """The same with one unit a metric, times in ISO 8601 and numbered runs, or a NodeprintError that names the line
-    where names, values or places contradict each other."""
+    """Return the table with one unit for each metric, times in ISO 8601 and numbered runs. Raises NodeprintError with
+    the line if names, values or places contradict each other."""
     frame = figures.frame
     if not len(frame):
         raise NodeprintError("no figure is there", where=figures.source, advice="give a table with values")
@@ -219,8 +220,8 @@ def _times(texts: pd.Series[str], source: str, lines: pd.Series[int]) -> pd.Seri
 
 
 def _without_doubled(figures: ValueTable) -> ValueTable:
-    """The same without rows that are there twice: where runs have no names a row of a node that repeats another in
-    every digit, and with which it has more runs than most, is a copy, and a copy is no run."""
+    """Return the table without rows that occur twice. If runs have no names, a row that repeats another row of its node
+    in every digit is a copy. It does not count if the node has more runs than most nodes."""
     frame, place = figures.frame, ["node", "metric", "job", *figures.parts]
     if (frame["run"] != "").any():
         return figures

@@ -134,7 +134,7 @@ def check_files(config: Config, path: Path) -> None:
     setup = config.site.setup
     if setup and by_ansible and not Path(setup).is_absolute():
         advice = "name the file by its full path on the nodes"
-        raise NodeprintError("the nodes do not see this folder", where=path, key="site.setup", advice=advice)
+        raise NodeprintError("the nodes do not see this directory", where=path, key="site.setup", advice=advice)
     if setup and (config.launch == "here" or not Path(setup).is_absolute()) and not Path(setup).is_file():
         advice = "name a file that can be sourced, or leave it empty"
         raise NodeprintError(f"{setup} is not there", where=path, key="site.setup", advice=advice)

@@ -40,7 +40,7 @@ def copy(to: Path) -> Path:
     try:
         files.make_directories(to)
         if any(to.iterdir()):
-            raise NodeprintError("is not empty", where=to, advice="name a new folder")
+            raise NodeprintError("is not empty", where=to, advice="name a new directory")
         for room in ROOMS:
             if (place / room).is_dir():
                 shutil.copytree(place / room, to / room, ignore=shutil.ignore_patterns("build", "__pycache__"))
@@ -48,6 +48,6 @@ def copy(to: Path) -> Path:
                 shutil.copy2(place / room, to / room)
     except OSError as error:
         why = error.strerror or printable(str(error.args[0][0][2]), 200)  # shutil.Error: of the first of many files
-        advice = "make room or make the folder writable, or name a new folder"
+        advice = "make room or make the directory writable, or name a new directory"
         raise CannotWriteError(f"cannot be written ({why})", where=to, advice=advice) from error
     return to

@@ -57,7 +57,7 @@ def write(plan: Plan, campaign: Path) -> Path:
     """
     if campaign.exists() and not (campaign.is_dir() and not any(campaign.iterdir())):
         raise NodeprintError(
-            "is not an empty folder", where=campaign, advice="name a new folder for a simulated campaign"
+            "is not an empty directory", where=campaign, advice="name a new directory for a simulated campaign"
         )
     for _ in planned_nodes(plan):  # a defect that cannot be is named before anything is written
         pass

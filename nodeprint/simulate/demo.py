@@ -27,7 +27,7 @@ def write(folder: Path) -> None:
     """
     if folder.exists() and not _is_simulated(folder):
         raise NodeprintError(
-            "is there and holds no simulated campaign", where=folder, key="--out", advice="name a new folder"
+            "is there and holds no simulated campaign", where=folder, key="--out", advice="name a new directory"
         )
     plan = Plan(
         presets.preset("rome-2x64"),

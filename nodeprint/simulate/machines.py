@@ -23,7 +23,7 @@ def measured_places(topology: Topology) -> tuple[Layout, list[int]]:
     first = slots[:, layout.THREAD] == 0
     if first.sum() < 2:
         raise NodeprintError(
-            "the machine has one core, and what is simulated is between two", advice="name a machine of two or more"
+            "the machine has one core, and a simulation needs two", advice="name a machine of two or more"
         )
     a, b = np.triu_indices(len(slots), 1)
     keep = (first[a] & first[b]) | np.all(slots[a, : layout.RANK + 1] == slots[b, : layout.RANK + 1], axis=1)

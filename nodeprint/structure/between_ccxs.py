@@ -110,8 +110,8 @@ def quadrants(blocks: Matrix, sockets: Labels, noise: float) -> Labels | None:
 def _are_parts(blocks: Matrix, parts: Labels, noise: float) -> bool:
     """Whether CCXs of one group are nearer to each other than to other groups, with and without row offsets.
 
-    Rows that are similar only by their offsets form no group. Neither do CCXs along a path: there, residuals between
-    the same two groups vary by more than noise and nearly as much as the step from inside to across.
+    Rows that are similar only by their offsets form no group. Neither do CCXs along a path. There, residuals between
+    the same two groups vary by more than noise, and nearly as much as the step from inside to across.
     """
     residual, _ = additive_residual(blocks)
     spread = _spread_between(residual, blocks, parts)

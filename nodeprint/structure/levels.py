@@ -155,7 +155,7 @@ def _refined(cells: SortedCells, labels: Labels) -> Labels:
     """Move every row to the group with the lowest median latency, which is robust to disturbed or missing cells.
 
     A single row joins a group only if its latency is similar to the members' and closer to theirs than to the next
-    group's: a core of another type is equally far from all groups.
+    group's. A core of another type is equally far from all groups.
     """
     inside = np.diag(cells.block_medians(labels))
     rows = cells.row_medians(labels)

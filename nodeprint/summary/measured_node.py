@@ -183,7 +183,7 @@ def measured(folder: Path) -> MeasuredNode:
         return MeasuredNode(folder)
     campaign = folder.parent.parent
     if folder.parent.name != "nodes" or not (campaign / "nodes.tsv").exists():
-        raise NodeprintError("is no node of a campaign", where=folder, advice="name a folder below nodes/")
+        raise NodeprintError("is not a node of a campaign", where=folder, advice="name a directory below nodes/")
     return MeasuredNode(campaign, folder.name)
 
 

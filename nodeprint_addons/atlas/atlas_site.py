@@ -44,13 +44,13 @@ def write(folder: Path, to: Path) -> tuple[Path, list[str]]:
     Returns its first page, and reasons for files left out. Raises NodeprintError if there is nothing to show.
     """
     if not folder.is_dir():
-        raise NodeprintError("is no folder", where=folder, advice="name one with cards and matrices")
+        raise NodeprintError("is not a directory", where=folder, advice="name one with cards and matrices")
     entries, refused = read(folder)
     if not entries:
         reason = refused[0] if refused else "it is empty"
         raise NodeprintError(f"there is nothing to show ({reason})", where=folder, advice="put cards into it")
     if to.exists() and not (to / "machines").is_dir() and any(to.iterdir()):
-        raise NodeprintError("holds something else", where=to, key="--to", advice="name a new folder")
+        raise NodeprintError("holds something else", where=to, key="--to", advice="name a new directory")
     templates = sources.folder() / "reports"
     colors = checked_yaml.read(templates / "style.yaml")["terminal"]
     environment = jinja2.Environment(

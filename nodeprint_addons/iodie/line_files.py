@@ -41,7 +41,7 @@ def read(paths: Sequence[Path], labels: Topology | None) -> tuple[NodeDies, list
     simulated = False
     for number, path in enumerate(paths, start=1):
         if not path.is_file():
-            raise NodeprintError("no file", where=path, advice="name one folder, or files of records or tables")
+            raise NodeprintError("no file", where=path, advice="name one directory, or files of records or tables")
         lines = lines_of(path)
         run = f"{path.name} ({number})" if len(paths) > 1 else path.name
         if record_file.evidence(lines):

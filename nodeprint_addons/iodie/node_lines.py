@@ -33,12 +33,12 @@ def read(node_dir: Path) -> tuple[NodeDies, list[xr.Dataset], list[xr.Dataset]]:
     no record has lines.
     """
     if not node_dir.is_dir():
-        raise NodeprintError("there is no such folder", where=node_dir, advice="name a folder below nodes/")
+        raise NodeprintError("there is no such directory", where=node_dir, advice="name a directory below nodes/")
     files = [path for folder in jobs.folders(node_dir) for path in run_files.paths(folder)]
     survey = store.survey(node_dir, write=False)
     if not files or not survey.topology:
         problem = "no survey of its topology" if files else "no records of a job"
-        raise NodeprintError(problem, where=node_dir, advice="name a node's folder below a campaign's nodes/")
+        raise NodeprintError(problem, where=node_dir, advice="name a node's directory below a campaign's nodes/")
     missing: list[str] = []
     for name in MEASUREMENTS:
         passes, censuses, simulated = _read_files(node_dir, name, missing)

@@ -368,7 +368,7 @@ def test_node_run_follows_no_folder_that_is_a_link(name: str, tmp_path: Path) ->
     command = [f"{ROOT}/kernels/node-run", "--node", "n1", "--job", "1", "--campaign", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, list(theirs.iterdir())) == (1, [])
-    assert f"{name}: is a symbolic link, and results are written into folders alone; remove it" in done.stderr
+    assert f"{name}: is a symbolic link, and results need a directory; remove it" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["nodes", "nodes/n1", "launch", "logs", "logs/discover.log", "launch/lock"])

@@ -1,1 +1,1 @@
-"""What is in the store as files for other programs."""
+"""Export the store as files for other programs."""

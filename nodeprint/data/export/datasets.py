@@ -24,8 +24,8 @@ def dataset(fleet: PackedFleet, measured: Measured) -> xr.Dataset:
     """A measurement as other programs need it, with a view of the same values.
 
     Each row has its node's name, its start time (UTC) and its job's number in Slurm (empty outside Slurm). CPUs and
-    NUMA nodes have the numbers of the operating system, over points, or over rows and points if nodes of one layout
-    number them differently. Pairs have their `class`: the part that both CPUs share.
+    NUMA nodes have the numbers of the operating system. They are over points, or over rows and points if nodes of one
+    layout number them differently. Pairs have their `class`: the part that both CPUs share.
     """
     nodes, numbers = fleet.nodes, measured.node.tolist()
     jobs = zip(numbers, measured.job.tolist(), strict=True)

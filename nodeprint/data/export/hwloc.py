@@ -1,8 +1,8 @@
 """Figures of a node in hwloc's own words: the XML of its survey with distances between PUs and attributes of memory.
 
-As `hwloc-annotate` writes them, so that lstopo shows them and `hwloc_distances_get` and `hwloc_memattr_get_value` find
-them: hops between CPUs as distances called `nodeprint-hop-ps` in picoseconds (hwloc has whole numbers alone), the
-latency of memory in ns from each CPU, and its bandwidth in MiB/s from the CPUs of each NUMA node.
+They are written as by `hwloc-annotate`, so lstopo, `hwloc_distances_get` and `hwloc_memattr_get_value` find them.
+Core-to-core latencies are the distances `nodeprint-hop-ps`, in picoseconds because hwloc has whole numbers only. Memory
+has its latency in ns from each CPU, and its bandwidth in MiB/s from the CPUs of each NUMA node.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def cpus_of(root: ET.Element, node: int) -> str | None:
 
 
 def add_distances(root: ET.Element, cpus: Sequence[int], picoseconds: Iterable[int]) -> None:
-    """Add the hops between CPUs, row by row, 0 where none was measured; nothing where not all CPUs are known."""
+    """Add the latencies between CPUs, row by row, 0 if not measured; add nothing unless all CPUs are known."""
     if len(cpus) < 2 or not _by_number(root, "PU").keys() >= set(cpus):
         return
     added = ET.SubElement(

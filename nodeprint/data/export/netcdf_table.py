@@ -1,4 +1,4 @@
-"""A table of rows and columns as a netCDF file, a block of rows at a time, and what to do where its disk is full."""
+"""Write a table as a netCDF file, a block of rows at a time, and survive a full disk."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ from nodeprint.errors import UNEXPECTED_CONTENT, NodeprintError
 
 
 class _Holding(io.FileIO):
-    """A file that holds what went wrong when it was written to in `error`, instead of raising it: HDF5 prints its own
-    messages where its disk is full, or ends the process. What is written from then on is kept in memory, so that HDF5
-    reads what it wrote until its file is closed."""
+    """A file that keeps the first error of writing in `error` and does not raise it. On a full disk, HDF5 would print
+    its own messages or end the process. Later writes stay in memory, so HDF5 can read them until it closes the file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "r+")
@@ -43,7 +42,7 @@ class _Holding(io.FileIO):
         return size
 
     def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` with what was written, 0 where nothing was."""
+        """Fill `buffer` with the written bytes, and gaps with 0."""
         view, begin = memoryview(buffer).cast("B"), self.tell()
         count = super().readinto(view) or 0
         view[count:] = bytes(view.nbytes - count)
@@ -55,7 +54,7 @@ class _Holding(io.FileIO):
         return view.nbytes
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """As of any file; the end is that of what was written."""
+        """Seek as in any file; the end is the last written byte."""
         if whence != io.SEEK_END:
             return super().seek(offset, whence)
         end = max((begin + len(kept) for begin, kept in self._kept), default=0)
@@ -84,8 +83,8 @@ def write(
 ) -> Path:
     """Write a table as netCDF whose values are never in memory at once; returns its path.
 
-    `labels` are its coordinates over `dims`, rows and columns, and its attributes; `variables` have names and meanings,
-    and each of the `blocks` has the next rows of all of them (NaN for what is not there). Raises CannotWriteError.
+    `labels` are its coordinates over `dims` (rows and columns) and its attributes. `variables` have names and meanings.
+    Each of the `blocks` has the next rows of all variables, NaN for missing values. Raises CannotWriteError.
     """
     with files.replacing(path) as partial, _Holding(partial) as target:
         with h5netcdf.File(target, "w") as file:

@@ -1,4 +1,4 @@
-"""What has no dataset of its own as tables (pandas), and tables as CSV or Parquet files."""
+"""Tables (pandas) of data without a dataset of their own, and tables as CSV or Parquet files."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def write(first: pd.DataFrame, rest: Iterable[pd.DataFrame], to: Path) -> None:
 
 
 def details(fleet: PackedFleet) -> Iterator[pd.DataFrame]:
-    """What was recorded of cells beside the value that is compared, a job's measurement at a time: seconds of writers
-    and readers, success shares and fairness, each case of two arrays. A row for each cell, pass and run with all of its
-    columns, named after their units; CPUs and NUMA nodes are OS numbers."""
+    """Yield the recorded values of cells that are not compared, a measurement of a job at a time. Examples are seconds
+    of writers and readers, success shares and fairness. Each cell, pass and run has a row with all of its columns,
+    named after their units; CPUs and NUMA nodes are OS numbers."""
     dims: dict[str, None] = {}
     keys: dict[str, None] = {}
     for _, _, measured, names in _detailed(fleet):  # twice over the nodes: every frame has the columns of all
@@ -84,8 +84,8 @@ def _detailed(fleet: PackedFleet) -> Iterator[tuple[str, int, JobMeasurement, li
 
 
 def messages(fabrics: Iterable[Fabric]) -> Iterator[pd.DataFrame]:
-    """Every link between nodes, a measurement at a time: the time of a message of `message_bytes` from the node `from`
-    to the node `to` in ns, the median over pairs of ranks and passes of a run."""
+    """Yield every link between nodes, a measurement at a time. A row has the time in ns of a message of `message_bytes`
+    from the node `from` to the node `to`. It is the median over pairs of ranks and passes of a run."""
     for measured in fabrics:
         by_size = measured.by_size or {measured.message_bytes: measured.values}
         values = np.stack(list(by_size.values()))

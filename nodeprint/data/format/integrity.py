@@ -1,7 +1,7 @@
-"""Whether a record file is complete and possible: what its trailer proves, and which values no kernel measures.
+"""Check a record file: is it complete by its trailer, and are its values possible?
 
-A kernel counts the lines of each kind and sums all bytes before the sum's own name (CRC-32, as zlib has it), also those
-of former segments. Records of version 0.1.0 have the number of their pairs or cells alone.
+A kernel counts the lines of each kind. It also writes the CRC-32 (zlib's) of all bytes before the name of the checksum,
+former segments included. Records of version 0.1.0 have only the number of their pairs or cells.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def sealed(text: str, trailer: Mapping[str, Any]) -> str:
 def check(where: str, text: bytes, others: Sequence[tuple[int, Mapping[str, Any]]], columns: Columns) -> None:
     """Raise NodeprintError, with line and reason, where a record file that has its trailer is not as a kernel left it.
 
-    `others` are its records that are neither pairs nor cells, each with its line's number, and `columns` those of its
-    pairs or cells, in the order of the lines. A file without a trailer is not checked: it is continued.
+    `others` are its records other than pairs and cells, each with its line number. `columns` are those of its pairs or
+    cells, in the order of the lines. A file without a trailer is not checked: it is continued.
     """
     last, trailer = others[-1]
     if trailer["record"] != "trailer":
@@ -207,7 +207,7 @@ def _disorder(columns: Columns) -> Iterator[tuple[npt.NDArray[np.bool_], str]]:
 
 
 def _above(low: npt.NDArray[Any], high: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Where `low` is above `high` by more than both are rounded; nowhere where one is not known."""
+    """Return the positions at which `low` exceeds `high` by more than rounding; none for unknown values."""
     above: npt.NDArray[np.bool_] = low - high > _DIGITS * np.abs(high) + _DECIMALS
     return above
 

@@ -47,7 +47,7 @@ _Moment = Annotated[str, written(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$", "a time a
 
 
 class Open(Struct):
-    """What may have members that are said of its kernel alone."""
+    """A record that may have further members of its kernel."""
 
 
 class Clock(Struct):
@@ -76,7 +76,7 @@ class DmaLatency(Struct):
 
 
 class Placement(Open):
-    """Where the memory of a buffer is."""
+    """The NUMA nodes that hold the memory of a buffer."""
 
     bytes: Count
     bound: bool
@@ -87,7 +87,7 @@ class Placement(Open):
 
 
 class Imported(Struct):
-    """Where imported records are from."""
+    """The source of imported records."""
 
     format: str
     source: str
@@ -120,7 +120,7 @@ class Transport(Struct):
 
 
 class Header(Open, tag_field="record", tag="header", kw_only=True):
-    """What all that follows has in common."""
+    """The common facts of all records that follow."""
 
     schema: Annotated[Literal[1], key("the version of this format")]
     segment: Annotated[Count, key("0, then 1 for each continuation")]
@@ -316,7 +316,7 @@ class Pair(Struct, tag_field="record", tag="pair", kw_only=True):
 
 
 class Sentinel(Pair, tag_field="record", tag="sentinel", kw_only=True):
-    """A pair that is measured again and again, to see drift."""
+    """A pair that is measured repeatedly, to detect drift."""
 
     at_s: _Seconds
 
@@ -328,7 +328,7 @@ class Remeasurement(Pair, tag_field="record", tag="again", kw_only=True):
 
 
 class Second(Open, tag_field="record", tag="second"):
-    """What else the machine did meanwhile."""
+    """Other activity of the machine in a second."""
 
     at_s: _Seconds
     span_s: _Seconds
@@ -346,7 +346,7 @@ class Census(Struct, tag_field="record", tag="census"):
 
 
 class Clusters(Struct, tag_field="record", tag="clusters"):
-    """Where the lines of a pool live."""
+    """The places of a pool's lines, as clusters."""
 
     home: _Home
     address_bits: Count
@@ -404,7 +404,7 @@ class Offset(Open, tag_field="record", tag="offset"):
 
 
 class SocketSecond(Struct):
-    """What a socket did in a second."""
+    """A socket's work in a second."""
 
     socket: _Home
     flops_per_s: Positive
@@ -414,7 +414,7 @@ class SocketSecond(Struct):
 
 
 class LoadSecond(Open, tag_field="record", tag="load_second"):
-    """What the kernel `load` saw in a second."""
+    """A second of the kernel `load`."""
 
     number: Count = field(name="pass")
     second: Count
@@ -478,7 +478,7 @@ _TOGETHER: Mapping[type[Struct], Mapping[str, Any]] = {
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of a line, a definition for each kind by what it calls itself."""
+    """The JSON schema of a line, with a definition for each kind of record by its name."""
     _, made = msgspec.json.schema_components(KINDS.values())
     for kind in (*KINDS.values(), *_INSIDE):
         made[kind.__name__] |= {**_TOGETHER.get(kind, {}), **({} if issubclass(kind, Open) else _NO_OTHER)}
@@ -494,7 +494,7 @@ def schema() -> dict[str, Any]:
 
 
 def narrowed(kind: type[Struct], keys: Collection[str]) -> type[Struct]:
-    """The type of lines of which these keys alone are decoded: what else a line has is skipped, which is faster."""
+    """Return a type of line that decodes only these keys. Skipping the other keys is faster."""
     chosen = [of for of in msgspec.structs.fields(kind) if of.encode_name in keys]
     fields = [(of.name, of.type, field(name=of.encode_name, default=of.default)) for of in chosen]
     return msgspec.defstruct(kind.__name__, fields, kw_only=True, gc=False, tag_field="record", tag=_tag(kind))
@@ -563,7 +563,7 @@ _PLACE = re.compile(r"(.*) - at `\$\.(.*)`")
 
 
 def _explained(message: str, kind: type[Struct]) -> str:
-    """What msgspec says of a line as a key and what it must be."""
+    """Return the key that msgspec rejects in a line, and the expected value."""
     problem, path = match.groups() if (match := _PLACE.fullmatch(message)) else (message, "")
     if match := _MISSING.fullmatch(problem):
         return f"key {printable(repr('.'.join(filter(None, (path, match[1])))), 40)} is missing"
@@ -598,7 +598,7 @@ _WORDS = {
 
 
 def _in_words(rule: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """What a value must be by its schema."""
+    """Return the expected value of a schema in words."""
     if "$ref" in rule:
         inner = schema["$defs"][rule["$ref"].rpartition("/")[2]]
         return f"an object with {', '.join(inner.get('required', ()))}"

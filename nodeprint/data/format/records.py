@@ -77,8 +77,8 @@ def read(path: Path, called: str = "", raw: bytes | None = None) -> Records:
 
     `raw` is what it holds, where that was read before. A last line without its newline is dropped with a note, as the
     writer was stopped there.
-    Raises NodeprintError, with the line, on anything else that is not a record of nodeprint, and where a file that has
-    its trailer is not as the kernel left it (`integrity`).
+    Raises NodeprintError, with the line, on anything else that is not a record of nodeprint. It also rejects a file
+    with a trailer that differs from the kernel's output (`integrity`).
     """
     notes: list[str] = []
     where = called or str(path)
@@ -107,7 +107,7 @@ def read(path: Path, called: str = "", raw: bytes | None = None) -> Records:
 def whole_lines(path: Path, where: str, notes: list[str], raw: bytes | None) -> bytes:
     """The text of a record file up to its last newline; `raw` is what it holds, where that was read before.
 
-    What follows is dropped with a note. Raises NodeprintError where the file cannot be read or unpacked.
+    The rest is dropped with a note. Raises NodeprintError if the file cannot be read or unpacked.
     """
     text = _plain(_content(path, where) if raw is None else raw, where, notes)
     end = text.rfind(b"\n") + 1
@@ -208,7 +208,7 @@ def _called(cells: object) -> str:
 
 
 def _kind(cells: Mapping[str, Any] | None) -> type[msgspec.Struct]:
-    """The type of pairs, or of cells that are as the header's key says."""
+    """Return the type of pairs, or of the cells that the header's key describes."""
     return _PAIR if cells is None else record_format.cells_of(tuple(cells["dims"]), tuple(cells["values"]))
 
 

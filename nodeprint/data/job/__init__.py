@@ -1,1 +1,1 @@
-"""What was measured in one job: its records as arrays, which of its runs count, and what instruments showed."""
+"""One job: its records as arrays, the runs that count, and the readings of instruments."""

@@ -70,7 +70,7 @@ def read(campaign: Path) -> tuple[tuple[Fabric, ...], tuple[str, ...]]:
 
 
 def _asked(campaign: Path) -> list[str]:
-    """What the campaign's configuration measures between nodes; nothing where there is none that can be read."""
+    """Return the measurements between nodes in the campaign's configuration; none without a readable one."""
     try:
         return [name for name, _ in config.fabric_plan(config.kept(campaign))]
     except NodeprintError:
@@ -207,7 +207,8 @@ def _newest_runs(campaign: Path) -> Sequence[RunOutcome]:
 
 
 def _missing(campaign: Path, measured: Sequence[Fabric], sheet: Sequence[Node], asked: Sequence[str]) -> list[str]:
-    """What the newest job did not measure and why, a sentence each; and nodes that have records, but no link."""
+    """Return a sentence for each measurement that the newest job lacks, with the reason, and nodes with records but no
+    link."""
     runs_of: dict[str, list[str]] = {}
     without = set()
     try:

@@ -18,8 +18,8 @@ Floats = npt.NDArray[np.float64]
 class Fabric:
     """A measurement over the nodes of a partition: `values` (run, from, to) in ns a message, NaN where not measured.
 
-    A value is the median over pairs of ranks and passes. Of several message sizes `values` are those of the largest and
-    `by_size` has all by bytes, ascending, (run, from, to) each; it is empty where there is one size. Nodes are in the
+    A value is the median over pairs of ranks and passes. For several message sizes, `values` are those of the largest.
+    `by_size` has (run, from, to) by bytes, ascending; it is empty for one size. Nodes are in the
     order of their `places` (switch or rack, empty where unknown). `runs` are named job1/run1, `started` when they
     began. `disturbed` is, for each run, the share of CPU time that background load took or of values flagged,
     whichever is larger. `followed` has by job when it was submitted and ended, by the login node's clock.

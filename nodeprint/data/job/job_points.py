@@ -29,8 +29,7 @@ from nodeprint.stats.distinct import distinct
 
 
 class NodePlaces(msgspec.Struct, frozen=True):
-    """The canonical places of a node and what they are called there: by slot the OS numbers of CPUs and cores, by order
-    the OS numbers of NUMA nodes."""
+    """The canonical places of a node with their OS numbers: CPUs and cores by slot, NUMA nodes by order."""
 
     layout: Layout
     cpus: tuple[int, ...]
@@ -62,7 +61,7 @@ def quantity_key(measured: JobMeasurement) -> tuple[bool, str, str, str, tuple[s
 
 
 def values_file(folder: Path, measured: JobMeasurement) -> Path:
-    """Where a process leaves the values of a job, at canonical points, for the one that assembles them."""
+    """Return the file in which a process leaves a job's values at canonical points for the assembling process."""
     return derived.values_file(folder, f"{measured.node}-{measured.name}", measured.job)
 
 
@@ -226,8 +225,8 @@ def cells_at_points(
 def _canonical(
     measurement: str, node_places: NodePlaces, dims: tuple[str, ...], coordinates: tuple[tuple[Key, ...], ...]
 ) -> tuple[dict[str, Ints], dict[str, tuple[str, ...]], Ints, Ints, Ints]:
-    """The canonical places, sorted, the words of their dimensions, and the number among them of each measured place;
-    the first measured place of each, and the numbers of those that several measured places are."""
+    """Return the sorted canonical places, the words of their dimensions, and the number of each measured place among
+    them. Also return the first measured place of each, and the numbers of places that were measured several times."""
     columns, names = [], {}
     for dim, keys in zip(dims, coordinates, strict=True):
         measured = sorted(set(keys), key=lambda key: (isinstance(key, str), key))
@@ -263,10 +262,9 @@ def _of_dimension(measurement: str, dim: str, keys: Sequence[Key], node_places: 
 def assemble(
     jobs: Sequence[JobMeasurement], folder: Path | None = None, left: Path | None = None
 ) -> tuple[Measured, ...]:
-    """Quantities from jobs: those of one measurement and layout share one, in memory, or memory-mapped in `folder`.
-
-    The points of a quantity are the union of its jobs', NaN if a job has none. The values of a job without its column
-    were `left` in a file of that folder (`values_file`).
+    """Quantities from jobs: those of one measurement and layout share one, in memory, or memory-mapped in `folder`. The
+    points of a quantity are the union of its jobs', NaN if a job has none. The values of a job without its column were
+    `left` in a file there (`values_file`).
     """
     groups: dict[tuple[Any, ...], list[JobMeasurement]] = {}
     for measured in jobs:

@@ -45,8 +45,8 @@ class JobMeasurement(msgspec.Struct, frozen=True, dict=True):
     and b. In measurements that are not directed, a < b. If the home follows from the policy, it is -1. `columns` are
     (run, pass, place): float32 in ns, float64 in other units, NaN if not measured. `flags` are uint8 bits. Pairs also
     have `pair_home`, the NUMA node of the lines (int16, -1 unknown). `header` holds the keys that all runs share.
-    `runs` has for each run its run, folder, seed, start_time, boot_id, segments, complete, sensors and trailer. Pairs
-    add clock_ghz, the median clock of each CPU just before its pairs (None unknown). The kernel load adds
+    `runs` has for each run its number, directory, seed, start_time, boot_id, segments, complete, sensors and trailer.
+    Pairs add clock_ghz, the median clock of each CPU just before its pairs (None unknown). The kernel load adds
     load_seconds, LinkTest slowest_again (`_slowest_again`).
 
     **At canonical points** it has a `layout`, the numbers of its `node` in the fleet and of its `job`, and coordinates
@@ -266,8 +266,8 @@ def _comparable(file: Records) -> tuple[str, ...]:
 def _misplaced(files: Sequence[Records], status: JobStatus | None) -> list[str]:
     """Of each record file of a job why it cannot be from there; empty where it can.
 
-    A run is where its header says. A job may have got another number, as where campaigns were merged: its outcome then
-    has the number that it was measured with, and without an outcome most of its records have. So it is with the host.
+    The header states the run. A merged campaign may have renumbered the job: then its outcome has the measured number.
+    Without an outcome, the number of most of its records applies. The same holds for the host.
     """
     jobs = Counter(file.header["job"] for file in files)
     hosts = Counter(str(file.header["host"]) for file in files)
@@ -291,8 +291,8 @@ _MOST_CLOCK_SHARE, _FEWEST_CLOCKS = 5e-3, 3
 
 
 def _of_other_clocks(files: Sequence[Records]) -> Iterator[tuple[Records, str]]:
-    """The records of a job in which the CPUs' counter ran at another rate than in most, so that their times are long or
-    short by as much; they count all the same."""
+    """Return the records of a job in which the CPUs' counter ran at another rate than in most. Their times are wrong by
+    this factor, but they count."""
     rates = [(file, _counter_hz(file)) for file in files]
     known = [hz for _, hz in rates if hz]
     usual = float(np.median(known)) if len(known) >= _FEWEST_CLOCKS else 0.0
@@ -342,8 +342,8 @@ def _load_seconds(file: Records) -> dict[str, Any]:
 
 
 def _slowest_again(file: Records) -> dict[str, Any]:
-    """Of LinkTest its slowest pairs, slowest first: `a`, `b`, their lowest time over passes `first_ns`, by which it
-    chose them, and `again_ns`, alone; nothing of other kernels, which repeat pairs for other reasons."""
+    """Return LinkTest's slowest pairs, slowest first: `a`, `b`, `first_ns` (the lowest time over passes, by which it
+    chose them) and `again_ns` (alone). Other kernels repeat pairs for other reasons, so they have none."""
     pairs = file.pairs
     slowest = []
     for record in file.companions:

@@ -1,6 +1,5 @@
-"""What a node's own instruments said: clocks of cores, temperature, memory errors, throttling.
-
-They explain findings; nothing is judged by them.
+"""Readings of a node's own instruments: clocks of cores, temperature, memory errors, throttling. They explain findings;
+nothing is judged by them.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _TICK_S = 0.01
 
 
 def of(jobs: Sequence[Job], cpus: Sequence[int]) -> dict[str, Any]:
-    """Of the newest job: `clock_ghz` by CPU of `cpus` (None where none was seen); no key where no job has clocks."""
+    """Return `clock_ghz` of the newest job by CPU of `cpus` (None if not measured); no key if no job has clocks."""
     clocks = _clocks(jobs)
     return {"clock_ghz": [clocks.get(cpu) for cpu in cpus]} if clocks else {}
 
@@ -43,8 +42,8 @@ def _clocks(jobs: Sequence[Job]) -> dict[int, float]:
 
 
 def of_survey(tree: Tree) -> dict[str, Any]:
-    """What a survey has of `temperature_c` (the hottest processor), `memory_errors` and `throttled` (counts since
-    boot), and `counters` as of `nodeprint.machine.counters`. What was not seen has no key."""
+    """Return a survey's `temperature_c` (the hottest processor), `memory_errors` and `throttled` (counts since boot),
+    and `counters` (see `nodeprint.machine.counters`). Unknown ones have no key."""
     seen: dict[str, Any] = {}
     counted = counters.read(tree)
     if counted is not None:
@@ -85,8 +84,8 @@ def _number(tree: Tree, path: str) -> int | None:
 
 
 def beside(job: int, measured: JobMeasurement) -> Iterator[dict[str, Any]]:
-    """By run what was seen beside a measurement: the share of time stolen and of its tasks' time lost, sensors, how far
-    clocks fell."""
+    """Yield the disturbances of a measurement by run: shares of steal time and of OS noise, sensors, and the fall of
+    clocks."""
     cpus = max(len(measured.header["cpus"]), 1)
     for number, run in enumerate(measured.runs):
         trailer = run["trailer"]
@@ -105,8 +104,8 @@ def beside(job: int, measured: JobMeasurement) -> Iterator[dict[str, Any]]:
 
 
 def _wrong(measured: JobMeasurement, bursts: npt.NDArray[np.float64]) -> dict[str, Any]:
-    """How many bursts of a run ended with a wrong number (`wrong`), and the CPUs that had them (`wrong_cpus`) where a
-    cell is of one CPU. `bursts` by pass and cell."""
+    """Return the number of bursts of a run that ended with a wrong number (`wrong`). If a cell is of one CPU, also
+    return these CPUs (`wrong_cpus`). `bursts` are by pass and cell."""
     of_cells = bursts.reshape(-1, bursts.shape[-1]).sum(axis=0)
     if not of_cells.any():
         return {}

@@ -1,7 +1,6 @@
-"""Which runs of a node are whole and its own: a record that was cut off, or is a copy of another, is no run.
-
-A run is the unit of evidence. Half of a run has the passes and places that were measured before it was cut off, which
-look like a whole run's; a copy has no spread of its own, so that six copies of one run look like six that agree.
+"""Select the runs of a node that are complete and no copies. A run is an independent replicate. Half of a run looks
+complete, because it has the passes and places before it was cut off. Copies have no spread, so six copies of one run
+look like six runs that agree.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def _why_not(
     number: int,
     first: dict[tuple[str, object], str],
 ) -> str:
-    """Why a run is none; empty where it is one, which is noted in `first` by what no other run has."""
+    """Return why a run does not count; empty if it counts. Then `first` gets its unique marks."""
     if not run["trailer"]:
         return "its record has no end, as it was cut off"
     for mark in _marks(run, of_name, number):
@@ -57,8 +56,8 @@ def _why_not(
 
 
 def _marks(run: Mapping[str, Any], of_name: JobMeasurement, number: int) -> Iterator[object]:
-    """What two runs of a measurement on a host never have in common: a seed, which node-run makes of node, job, run and
-    name and kernels draw, with the second in which they began; and all values that were measured."""
+    """Return the marks that two runs of a measurement on a host never share. One is the seed (from node, job, run and
+    name, or drawn by the kernel) with the second of the start. The other is all measured values."""
     if run["seed"] and run["start_time"]:
         yield of_name.header.get("host"), run["seed"], run["start_time"]
     values = [column[number] for key, column in of_name.columns.items() if column.dtype.kind == "f"]

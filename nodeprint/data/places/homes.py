@@ -1,4 +1,4 @@
-"""Where lines are at home, seen from their pair: with the policy `sockets` near it, and apart from that far from it."""
+"""Homes of lines, seen from their pair: with the policy `sockets`, either near or far."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ FAR = 10_000
 def of_pairs(places: Mapping[str, Array], policy: str, topology: Topology | None) -> Array:
     """The home of each place of pairs of CPUs: its NUMA node, or, with the policy `sockets`, NEAR or FAR and more.
 
-    Near is in the socket of the pair, of a pair between sockets in the lower one: so no home holds pairs whose line is
-    in their socket beside pairs whose line is not. Where sockets are unknown it stays the NUMA node.
+    Near is the socket of the pair, and the lower socket for a pair between sockets. So no home mixes pairs with a line
+    in their socket and pairs without. If sockets are unknown, the home stays the NUMA node.
     """
     if policy != "sockets" or topology is None:
         return places["home"]

@@ -120,8 +120,8 @@ class Layout:
         return next((self.levels[column] for column in labeled), "")
 
     def column(self, part: str) -> int:
-        """The column of a level of LEVELS. `ccd` stands for the component with its own port to the fabric: the CCX if
-        dies are unknown, and the NUMA node if the L3 of a socket spans several."""
+        """The column of a level of LEVELS. `ccd` stands for the component with its own port to the fabric. That is the
+        CCX if dies are unknown, and the NUMA node if the L3 of a socket spans several."""
         columns = (CCD, CCX, QUADRANT) if part == "ccd" else (LEVELS.index(part),)
         return next((column for column in columns if self.slots[:, column].min(initial=0) >= 0), columns[0])
 

@@ -1,1 +1,1 @@
-"""The derived folder of a campaign: what is made of its records once, and what everything else reads."""
+"""The store of a campaign: a derived directory that is made from the records once and read by everything else."""

@@ -1,4 +1,4 @@
-"""What is made of files once: a value in a file of its own, with a stamp of what it was made of."""
+"""Values that are made from files once, each in a file of its own with a stamp of its sources."""
 
 from __future__ import annotations
 
@@ -21,9 +21,8 @@ Value = TypeVar("Value")
 
 
 def stamp(made_of: Iterable[Path], *rules: Any) -> str:
-    """A digest of what something was made of, files by name, size and time of writing, and of the rules that it was
-    made by: equal where it need not be made again. Take it before the files are read, as what is written in the
-    meantime counts as new."""
+    """Return a digest of source files (name, size, time of writing) and of the rules for them. An equal stamp means
+    that the value is current. Take it before reading the files, because later writes count as new."""
     sources = []
     for path in made_of:
         with suppress(OSError):
@@ -46,7 +45,7 @@ def read(path: Path, kind: type[Value], stamped: str | None) -> Value | None:
 
 
 def write(path: Path, value: object, stamped: str) -> None:
-    """Write a value as what its stamp says. Raises CannotWriteError."""
+    """Write a value with its stamp. Raises CannotWriteError."""
     # its fastest level: a better one makes a twentieth less of a node's jobs, in three times the time
     packer = zstandard.ZstdCompressor(1)
     packed = packer.compress(msgspec.msgpack.encode((stamped, value), enc_hook=_encoded))

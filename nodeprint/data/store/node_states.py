@@ -69,9 +69,9 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
 
 
 def clock_is_off(job_dir: Path, status: JobStatus) -> str:
-    """How far a node's clock is from the login node's, in a sentence, where that is certain: a job begins after it was
-    submitted, and ends before its outcome is seen. Empty where neither is hurt by five minutes, of which minutes are
-    multiples, so that nodes that are off alike are said together."""
+    """Return in a sentence how far a node's clock is from the login node's, if that is certain. A job begins after its
+    submission and ends before its outcome is seen. Empty if neither is violated by five minutes. Minutes are multiples
+    of five, so nodes with the same offset share a sentence."""
     noted = followed.read(job_dir)
     behind = _minutes(status.started, noted.submitted)
     ahead = _minutes(noted.ended, status.ended)
@@ -91,8 +91,8 @@ def _minutes(earlier: object, later: object) -> float:
 
 
 def _unusable(job: Job | None) -> str:
-    """Which runs of measurements a job has as done and has no record of that counts, and why: it is garbled, cut off, a
-    copy of another, or gone. Empty where there are none."""
+    """Return the runs that a job lists as done but that have no record that counts. The reason is that it is malformed,
+    cut off, a copy, or missing. Empty if there are none."""
     if job is None:
         return ""
     used = {(name, run["run"]) for name, of_name in job.measured.items() for run in of_name.runs}
@@ -117,8 +117,8 @@ def _garbled_outcome(job: Job | None) -> str:
 
 
 def _is_cut(node: Node, jobs: Sequence[Job]) -> bool:
-    """Whether the node's only job with records was cut off, is still at work, or completed none of its measurements, as
-    where a kernel was killed: that is no whole measurement."""
+    """Whether the node's only job with records is incomplete. It was cut off, still runs, or completed none of its
+    measurements, for example because a kernel was killed."""
     with_records = [job for job in jobs if job.measured]
     if [job.number for job in with_records] != [node.job]:
         return False

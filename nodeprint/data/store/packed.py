@@ -1,5 +1,4 @@
-"""The fleet as arrays: what is known of every node, and its quantities, each one memory-mapped float32 file.
-
+"""The fleet as arrays: the facts of every node, and its quantities, each one memory-mapped float32 file.
 docs/formats.md, store, has the files.
 """
 
@@ -31,25 +30,24 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class PackedNode:
-    """What is known of a node apart from its quantities. `cpus` and `cores` are OS and core numbers by the slots that
-    pairs are on.
+    """All facts of a node except its quantities. `cpus` and `cores` are OS and core numbers by the slots of pairs.
 
-    `numbers` are those of the whole machine, which all else is on: OS numbers of CPUs (`cpu`) and cores (`core`) by
-    slot, of NUMA nodes (`node`) by their order. `seen` is what the kernels saw beside, a mapping a run that has any.
-    `sensors` as of `nodeprint.data.job.sensors`: what its clocks, thermometers and memory controllers said.
+    `numbers` are those of the whole machine: OS numbers of CPUs (`cpu`) and cores (`core`) by slot, of NUMA nodes
+    (`node`) by their order. `seen` has a mapping for each run with disturbances. `sensors` are the readings of
+    `nodeprint.data.job.sensors`.
 
-    `reason`: why it is not measured, or what of its newest job cannot be used. `quality` is what is wrong with its
-    records, `unusable` what keeps all of them from being compared; both are texts of readers, which are shown.
-    `not_applicable` are measurements that have nothing to measure on it, or no program for it; `untaken` has why each
-    measurement of its newest job was not taken, these and what failed; `lacking` are those of which that job lacks a
-    run, as the node refused it or its kernel failed; `rebooted` jobs that runs of several boots are in: one survey
-    cannot be of all of them. `followed` has by job when it was submitted and ended, by the login node's clock.
+    `reason` states why it is not measured, or which part of its newest job cannot be used. `quality` lists faults
+    of its records, `unusable` the faults that prevent any comparison; both are texts of readers, which are shown.
+    `not_applicable` are measurements without an object or a program on it. `untaken` gives the reason for each
+    measurement that its newest job lacks. `lacking` are those without a run, because the node refused it or its
+    kernel failed. `rebooted` are jobs with runs of several boots, which one survey cannot describe. `followed` has
+    by job when it was submitted and ended, by the login node's clock.
     `slurm_jobs` has by job its number in Slurm.
     `former` has by job the fields of its survey in which that differs from the newest one.
-    `imported`: its records are another tool's; `identified`: it is known what machine it is.
+    `imported`: its records are another tool's; `identified`: its machine is known.
 
-    `made_of` is a digest of its row of the sheet and its files, empty if it is of no campaign. `problems` are faults of
-    its records, `simulated` says whether a simulator wrote them, `versions` has the kernels that measured it.
+    `made_of` is a digest of its row of the sheet and its files, empty without a campaign. `problems` are faults of its
+    records. `simulated` states whether a simulator wrote them. `versions` has the kernels that measured it.
     """
 
     name: str
@@ -136,7 +134,7 @@ def write(fleet: PackedFleet, campaign: Path) -> Path:
 
 
 def write_index(fleet: PackedFleet, partial: Path, stamp: str = "") -> None:
-    """Write all but the values, and the seal of the folder; `stamp` is of all that was packed."""
+    """Write everything except the values, and the seal of the directory; `stamp` covers all packed files."""
     entries = []
     for number, quantity in enumerate(fleet.quantities):
         file = derived.values_file(partial, quantity.measurement, number)
@@ -165,7 +163,7 @@ _LAYOUT = ("slots", "numa", "numa_nodes", "harvested", "ordered", "levels", "kin
 
 
 def _entry(quantity: Measured, file: str) -> dict[str, Any]:
-    """A quantity in the index: all but its values and places, which are in `file` and beside it."""
+    """A quantity in the index, without its values and places, which are in `file` and a second file."""
     return {
         "file": file,
         "measurement": quantity.measurement,
@@ -195,7 +193,7 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
     try:
         index = msgspec.json.decode(reading.content(path, reading.RECORD_BYTES), type=dict[str, msgspec.Raw])
         if stamp is not None and _decoded(index["stamp"], str) != stamp:
-            raise NodeprintError("was made of other records", where=path, advice="it is made again")
+            raise NodeprintError("was made of other records", where=path, advice="it is regenerated")
         if (schema := _decoded(index["schema"], int)) != derived.SCHEMA:
             raise NodeprintError(f"schema version {schema}, this nodeprint reads {derived.SCHEMA}", where=path)
         seal.check(path.parent, path.parent / seal.NAME)
@@ -227,7 +225,7 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
         raise NodeprintError(
             f"not a packed fleet ({type(error).__name__}: {error})",
             where=path,
-            advice="remove the folder; it is made again",
+            advice="remove the directory; it is regenerated",
         ) from error
 
 

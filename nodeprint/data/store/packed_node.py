@@ -1,4 +1,4 @@
-"""What is packed of a node: all that is known of it, and its jobs at canonical points."""
+"""The packed form of a node: its facts, and its jobs at canonical points."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ OfNode = tuple[PackedNode, list[JobMeasurement]]
 def from_jobs(
     campaign: Path, number: int, made_of: str, row: node_sheet.Node, state: NodeState, of_jobs: Sequence[Job]
 ) -> OfNode:
-    """What is packed of a node whose number in the fleet is `number`, from its row of the sheet, what came of it and
-    its jobs."""
+    """Pack a node, `number` in the fleet, from its row of the sheet, its status and its jobs."""
     node = PackedNode(
         state.node,
         state.host,
@@ -149,8 +148,8 @@ def _places(labels: str, everywhere: tuple[int, ...], paired: tuple[int, ...]) -
 
 
 def _fingerprint(jobs: Sequence[Job], survey: Survey, machine: Machine) -> dict[str, Any]:
-    """The survey's fields, and what the newest records say of the kernel that wrote them. The processor of an imported
-    matrix is that of its topology."""
+    """The survey's fields, and the kernel of the newest records. The processor of an imported matrix is that of its
+    topology."""
     fields = dict(survey.fingerprint)
     if machine.name:
         fields.setdefault("cpu", machine.name)

@@ -1,7 +1,6 @@
-"""From a campaign's records to its packed fleet: what was packed before and is the same is taken from there.
-
-Nodes are read by several processes, each of which leaves the values of a node in files beside those that are made of
-all of them: a fleet is never in memory at once.
+"""From a campaign's records to its packed fleet; unchanged nodes are taken from the former one. Several processes read
+nodes. Each leaves a node's values in files of its own, and the fleet's files are made from these. So a fleet is never
+in memory at once.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ from nodeprint.waiting import counted
 def pack(campaign: Path) -> PackedFleet:
     """The campaign's nodes as arrays: as packed, where its records are the same, else packed anew; and fleet.json.
 
-    A packed fleet without records and sheet is read as it is. Raises NodeprintError when there is no campaign, records
-    have no sheet or it lists no node, CannotWriteError where something cannot be written.
+    A packed fleet without records and sheet is read as it is. Raises NodeprintError if the campaign does not exist,
+    records have no sheet or it lists no node. Raises CannotWriteError if a file cannot be written.
     """
     sheet = campaign / "nodes.tsv"
     if not sheet.exists():
         if (campaign / "nodes").is_dir():  # what was packed of them may be old
             advice = "copy it from where the campaign was measured"
-            raise NodeprintError("is missing, though there are nodes beside it", where=sheet, advice=advice)
+            raise NodeprintError("is missing, but its directory has nodes", where=sheet, advice=advice)
         if (campaign / FOLDER / "index.json").exists():
             return read(campaign)
         raise not_a_campaign(campaign)
@@ -88,7 +87,7 @@ def nodes_read_whole(campaign: Path) -> frozenset[str]:
 
 
 def _made_of(campaign: Path) -> dict[str, str]:
-    """By node the stamp of what it is packed from: its row of the sheet, and its files."""
+    """Return the stamp of each node's sources: its row of the sheet, and its files."""
     rules = processors.digest(), str(models())
     stamps = {}
     for row in node_sheet.read_sheet(campaign / "nodes.tsv"):
@@ -137,7 +136,7 @@ _FEW = 2
 def _read_anew(
     campaign: Path, made_of: Mapping[str, str], values: Path, apart_from: Collection[str]
 ) -> Iterator[OfNode]:
-    """Read all nodes but some from their records, on all processors that we may use; their values are in a folder."""
+    """Read all other nodes from their records, on all allowed processors; their values are in a directory."""
     numbers = {name: number for number, name in enumerate(sorted(made_of))}
     rows = [row for row in node_sheet.read_sheet(campaign / "nodes.tsv") if row.node not in apart_from]
     tasks = [(numbers[row.node], made_of[row.node], row) for row in rows]
@@ -149,7 +148,7 @@ def _read_anew(
 
 
 def _read_node(campaign: Path, values: Path, task: tuple[int, str, node_sheet.Node]) -> OfNode:
-    """What is packed of a node. Where its files have what no reader expects, that costs this node alone."""
+    """Pack a node. Files with content that no reader expects affect only this node."""
     _, made_of, row = task
     try:
         return _read_expected(campaign, values, task)

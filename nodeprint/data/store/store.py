@@ -1,4 +1,4 @@
-"""What is kept beside a node's records, so that each is read once: its jobs as arrays, and what its newest survey says.
+"""Stored forms of a node, so that its records are read once: its jobs as arrays, and its newest survey.
 
 Both are in `<campaign>/store/nodes/<node>/` (`nodeprint.data.store.kept`).
 """
@@ -35,8 +35,8 @@ from nodeprint.settings.texts import say
 
 @cache
 def base(campaign: Path) -> Path:
-    """Where what is read of a campaign is kept: in its folder, or, where that cannot be written, in a temporary one
-    until this process ends. Raises CannotWriteError where the campaign has a link in its place."""
+    """Return the store's directory: in the campaign, or, if that is not writable, a temporary one until this process
+    ends. Raises CannotWriteError if the campaign has a link there."""
     files.refuse_links(campaign / derived.FOLDER, campaign / derived.NODES)
     if not campaign.is_dir() or os.access(campaign, os.W_OK):
         return campaign
@@ -48,7 +48,7 @@ def base(campaign: Path) -> Path:
 
 
 def folder(node_dir: Path) -> Path:
-    """Where what was read of a node's folder is kept."""
+    """Return the directory of a node's stored forms."""
     return base(node_dir.parent.parent) / derived.NODES / node_dir.name
 
 
@@ -78,7 +78,7 @@ def jobs_of(node_dir: Path) -> tuple[Job, ...]:
 
 
 def _stored(node_dir: Path, name: str, kind: type[Value], stamp: str | None) -> Value | None:
-    """What the store of the campaign has of a node, or the temporary one of a campaign that cannot be written."""
+    """Return a node's stored form, from the campaign's store or the temporary one."""
     places = dict.fromkeys((node_dir.parent.parent / derived.NODES / node_dir.name, folder(node_dir)))
     read = (kept.read(place / name, kind, stamp) for place in places)
     return next((value for value in read if value is not None), None)
@@ -103,9 +103,8 @@ def remove_former(campaign: Path) -> None:
 
 
 class Survey(msgspec.Struct, frozen=True):
-    """What a node's newest survey says, for programs: `topology` as text of serialized.as_json, empty where there is
-    none; the rest is empty, too, where there is no survey that can be read. `former` has by job (job1) the fields of
-    an earlier survey that differ from those of the newest."""
+    """A node's newest survey for programs. `topology` is the text of serialized.as_json. Everything is empty without a
+    readable survey. `former` has, by job (job1), the fields of an earlier survey that differ from the newest."""
 
     topology: str = ""
     fingerprint: dict[str, Any] = {}
@@ -116,7 +115,7 @@ class Survey(msgspec.Struct, frozen=True):
 
 
 def survey(node_dir: Path, *, write: bool = True) -> Survey:
-    """What the newest survey of a node says; it is unpacked and labeled once. Raises CannotWriteError."""
+    """Return the newest survey of a node; it is unpacked and labeled once. Raises CannotWriteError."""
     if not node_dir.is_dir():
         gone = not node_dir.parent.is_dir()
         return (_stored(node_dir, _SURVEY, Survey, None) if gone else None) or Survey()
@@ -179,7 +178,7 @@ def _expected_survey(node_dir: Path) -> Survey:
 
 
 def _former(node_dir: Path, newest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """By job the fields of its survey that differ from the `newest` ones; what cannot be read says nothing."""
+    """Return by job the fields of its survey that differ from the `newest` ones; unreadable surveys have none."""
     out: dict[str, dict[str, Any]] = {}
     for path in sorted(node_dir.glob("job*/survey.tar.gz"), key=_number)[:-1]:
         with suppress(NodeprintError):

@@ -16,7 +16,7 @@ from nodeprint.processes import mapped
 
 
 def is_only_surveyed(folder: Path) -> bool:
-    """Whether a folder is a campaign in which no node has a measurement."""
+    """Whether a directory is a campaign in which no node has a measurement."""
     return (folder / "nodes.tsv").exists() and next(folder.glob("nodes/*/job*/run*"), None) is None
 
 

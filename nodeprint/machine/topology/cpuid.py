@@ -40,7 +40,7 @@ def read(path: Path) -> Facts:
     dumps = _dumps(tree, below)
     if not dumps:
         raise NodeprintError(
-            "holds no CPUID dump (pu0, pu1, ...)", where=path, advice="give a folder of `hwloc-gather-cpuid`"
+            "holds no CPUID dump (pu0, pu1, ...)", where=path, advice="give a directory of `hwloc-gather-cpuid`"
         )
     facts = Facts(str(path), _machine(next(iter(dumps.values()))), tuple(dumps))
     facts.apicids = _apicids(dumps)

@@ -1,8 +1,8 @@
 """c2clat: a full matrix under a line of CPU numbers, or the gnuplot script with the matrix in it (`-p`).
 
-Format: https://github.com/rigtorp/c2clat, c2clat.cpp: the lowest of 1,000 batches, half a round trip by store and load
-on two lines, whole ns, 0 on the diagonal. The lines are on the stack of the main thread, so their home follows from
-where that ran first.
+Format: https://github.com/rigtorp/c2clat, c2clat.cpp. A value is the lowest of 1,000 batches: half a round trip by
+store and load on two lines, in whole ns. The diagonal is 0. The lines are on the stack of the main thread, so their
+home follows from where that ran first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """CSV of core-to-core-latency and tools like it: a square table of latencies in any form that `grid` reads.
 
-Format: https://github.com/nviennot/core-to-core-latency, src/main.rs (`--csv`): the mean of a one-way hop by compare-
-exchange on one line that all pairs share, in ns, CPUs in the order of the system; empty cells where nothing was
-measured.
+Format: https://github.com/nviennot/core-to-core-latency, src/main.rs (`--csv`). A value is the mean one-way latency by
+compare-exchange on one line that all pairs share, in ns. CPUs are in the order of the system; cells without a
+measurement are empty.
 """
 
 from __future__ import annotations

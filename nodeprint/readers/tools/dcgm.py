@@ -1,6 +1,6 @@
 """DCGM's diagnostic as JSON (`dcgmi diag -j`, NVIDIA DCGM 2 to 4): the figures that its tests give as information.
 
-Most tests only pass or fail, which is no figure: where one fails the node is refused with that test's name.
+Most tests only pass or fail and give no value. If a test fails, the node is rejected with the name of the test.
 """
 
 from __future__ import annotations

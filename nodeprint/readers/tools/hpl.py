@@ -1,5 +1,5 @@
-"""HPL: the rate of each problem that it solved (https://www.netlib.org/benchmark/hpl, HPL_pdtest.c), also of HPCC and
-of NVIDIA's build, which adds the rate of one GPU in brackets."""
+"""HPL: the rate of each solved problem (https://www.netlib.org/benchmark/hpl, HPL_pdtest.c). It also reads HPCC and
+NVIDIA's build, which adds the rate of one GPU in brackets."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Intel MPI Benchmarks: a table by message size for each benchmark (https://github.com/intel/mpi-benchmarks,
-src_c/IMB_output.c). Of several times the average is read, and the rate beside it."""
+src_c/IMB_output.c). If there are several times, the average is read, and the rate next to it."""
 
 from __future__ import annotations
 

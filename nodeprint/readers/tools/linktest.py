@@ -29,8 +29,8 @@ def evidence(lines: list[str]) -> ToolEvidence:
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:
-    """Parse the file's lines: of several passes over a pair its median, ranks in place of CPUs. Raises NodeprintError
-    where no pair is printed."""
+    """Parse the file's lines, with ranks as CPUs and the median of several passes over a pair. Raises NodeprintError if
+    no pair is printed."""
     by_pair: dict[tuple[int, int], list[float]] = {}
     bytes_of_pairs = []
     for line in lines:

@@ -1,8 +1,8 @@
 """A long table: a line for each pair of CPUs, or for each pair and line of memory, under a line of names.
 
-Read are tables of pandas, spreadsheets and tools that write so, such as core-to-core-latency with several addresses
-(its per_pair and per_address files): two columns of CPUs and one of latencies in ns, by their names, or three columns
-without any. Of several lines of a pair the median counts.
+pandas, spreadsheets and some tools write such tables, for example core-to-core-latency with several addresses (its
+per_pair and per_address files). They have two columns of CPUs and one of latencies in ns, known by their names, or
+three columns without names. The median of several lines of a pair counts.
 """
 
 from __future__ import annotations

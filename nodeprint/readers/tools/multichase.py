@@ -1,7 +1,8 @@
 """multichase's pingpong: an upper triangle, a line a CPU, each with the CPU's number and a colon.
 
-Format: https://github.com/google/multichase, pingpong.c: the best of five samples of a one-way hop in ns; the line is
-allocated by the pair's first thread, so its home is that CPU's node. Which of -l, -u and -x was used is not printed.
+Format: https://github.com/google/multichase, pingpong.c. A value is the best of five samples of the one-way latency in
+ns. The pair's first thread allocates the line, so its home is that CPU's node. Which of -l, -u and -x was used is not
+printed.
 """
 
 from __future__ import annotations

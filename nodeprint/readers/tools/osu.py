@@ -1,7 +1,7 @@
 """OSU micro-benchmarks: a table by message size under the test's title
 (https://mvapich.cse.ohio-state.edu/benchmarks, 3 to 7).
 
-Of a table with minimum and maximum the average is read. Rates that are printed as 0.00 are below what it resolves.
+If a table has minimum and maximum, the average is read. Rates printed as 0.00 are below its resolution.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def evidence(lines: list[str]) -> ToolEvidence:
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:
-    """A row for each size. Raises NodeprintError where a test has the head of a table and no line in it, and where what
-    was received is not what was sent."""
+    """A row for each size. Raises NodeprintError if a test has the head of a table without lines, or if received data
+    differ from sent data."""
     out: list[ToolValue] = []
     heads: list[str] = []
     test, begun, without_sizes = "", 0, False

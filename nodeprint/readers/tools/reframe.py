@@ -1,5 +1,5 @@
-"""ReFrame's log of performance (perflogs/SYSTEM/PARTITION/TEST.log, `filelog` of ReFrame 4): a line a job, under a line
-of names, with a column for the value and the unit of each variable."""
+"""ReFrame's log of performance (perflogs/SYSTEM/PARTITION/TEST.log, `filelog` of ReFrame 4). It has a line of names,
+then a line for each job, with columns for the value and the unit of each variable."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def evidence(lines: list[str]) -> ToolEvidence:
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:
-    """The variables of each job. Raises NodeprintError where a job ran on several nodes, of which no figure is one's,
-    and where a line has another number of cells than there are names."""
+    """The variables of each job. Raises NodeprintError if a job ran on several nodes, because no value belongs to a
+    single one. It also rejects a line whose number of cells differs from the number of names."""
     names: list[str] = []
     out: list[ToolValue] = []
     for line_number, line in enumerate(lines, start=1):

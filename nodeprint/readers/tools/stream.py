@@ -1,9 +1,9 @@
-"""STREAM: the rate of its four kernels (https://www.cs.virginia.edu/stream, stream.c: the best of ten), also of HPCC
-and of versions for GPUs with the same table.
+"""STREAM: the rate of its four kernels (https://www.cs.virginia.edu/stream, stream.c: the best of ten). It also reads
+HPCC and versions for GPUs with the same table.
 
 Several results in one file are runs, one after another. Those of processes with one thread each are copies that ran at
-once; so are those whose lines carry the number of a task. Of copies the median and the least are figures: one GPU or
-core that is slow moves no median.
+once; so are those whose lines carry the number of a task. The median and the lowest of the copies are values, because
+one slow GPU or core does not move the median.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """sysbench: events and MiB in a second, as versions 0.4 to 1.1 print them (https://github.com/akopytov/sysbench).
 
-Version 1 does not print which of its tests of threads and mutexes it was: it is read where the command is in a line
-before. Of a test that runs until a time is over the time is no figure, and its events in a second are.
+Version 1 does not print whether it tested threads or mutexes. It is read if an earlier line has the command. For a test
+of a fixed time, the events in a second are the value.
 """
 
 from __future__ import annotations

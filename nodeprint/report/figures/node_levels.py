@@ -74,7 +74,7 @@ def levels(fleet: PackedFleet, measurement: str, node: str) -> NodeLevels:
     """Return a measurement on all nodes with the layout of `node`. Raises NodeprintError if it has none."""
     numbers = {packed.name: number for number, packed in enumerate(fleet.nodes)}
     if node not in numbers:
-        raise NodeprintError(f"{node} is no node of campaign {fleet.campaign}", advice=_names(numbers))
+        raise NodeprintError(f"{node} is not a node of campaign {fleet.campaign}", advice=_names(numbers))
     measured = [quantity for quantity in fleet.quantities if numbers[node] in quantity.newest_rows]
     for quantity in measured:
         if quantity.measurement == measurement:

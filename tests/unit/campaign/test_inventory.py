@@ -120,7 +120,7 @@ def test_what_is_no_inventory_is_named(tmp_path: Path) -> None:
     [
         ({}, "inventory: `launch: ansible` needs one"),
         ({"inventory": "none.yml"}, "inventory: none.yml is not there"),
-        ({"inventory": "/dev", "site": {"setup": "setup.sh"}}, "site.setup: the nodes do not see this folder"),
+        ({"inventory": "/dev", "site": {"setup": "setup.sh"}}, "site.setup: the nodes do not see this directory"),
         ({"serials": "maybe"}, "serials: 'maybe' is not allowed; choose from hash, no, yes"),
     ],
 )

@@ -348,7 +348,7 @@ WITHOUT_EFFECT = {
     "import matrix.csv --out OUT --sockets 2": "--sockets: it is of a part; name the processor with --part, or",
     "import matrix.csv --out OUT --smt": "--smt: it is of a part; name the processor with --part, or leave it out",
     "import matrix.csv --out OUT --xml a.xml --part x": "--part: --xml has the topology; leave one of them out",
-    "import matrix.csv --out table.csv": "table.csv is a file; name a folder, or a free path",
+    "import matrix.csv --out table.csv": "table.csv is a file; name a directory, or a free path",
     "export GOOD --table cells": "--table: it is written into a file; name one with --to FILE.csv",
     "export GOOD --hwloc --to x.csv": "--to: a table is written without --hwloc; call it twice",
     "status GOOD --json --watch": "--watch: it prints sentences; leave --json out",

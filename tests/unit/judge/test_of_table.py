@@ -272,7 +272,7 @@ def test_the_folder_of_another_table_is_not_written_over(tmp_path: Path) -> None
     for name in ("hpl.csv", "other/stream.csv"):
         with pytest.raises(NodeprintError) as refused:
             keep(name, slow=0.5)
-        what = "campaign: holds what was judged of another table (stream.csv); name a new folder with --to, or remove"
+        what = "campaign: holds what was judged of another table (stream.csv); name a new one with --to, or remove"
         assert what in str(refused.value)
         assert values() == former
     keep("copy.csv")  # nothing is lost

@@ -283,7 +283,7 @@ def test_matrix_names_parts_of_the_machine() -> None:
 
 def test_missing_node_measurement_and_home_are_named() -> None:
     levels = levels_of("coherence-cas")
-    with pytest.raises(NodeprintError, match="node017 is no node"):
+    with pytest.raises(NodeprintError, match="node017 is not a node"):
         node_levels.levels(simulated(), "coherence-cas", "node017")
     with pytest.raises(NodeprintError, match="no values of linktest-node; choose from"):
         node_levels.levels(simulated(), "linktest-node", "node002")

@@ -51,7 +51,7 @@ def test_the_knee_of_loaded_latency() -> None:
     values = {"latency_ns": [[80.0, 300.0, 130.0, 90.0]], "rate_bytes_per_s": [[0.0, 20e9, 12e9, 4e9]]}
     data = cells("loaded", "latency", {"place": ["own_node"], "delay": delays}, values)
     assert said("loaded-latency", data) == (
-        "Memory latency beside load: injectors in the own NUMA node: knee at 12.0 GB/s: 130 ns, idle 80 ns",
+        "Memory latency under load: injectors in the own NUMA node: knee at 12.0 GB/s: 130 ns, idle 80 ns",
     )
     values["latency_ns"] = [[80.0, 100.0, 90.0, 81.0]]
     data = cells("loaded", "latency", {"place": ["own_node"], "delay": delays}, values)
@@ -107,7 +107,7 @@ def test_hops_beside_traffic() -> None:
     data = cells("coherence", "loaded", coords, {"latency_ns": [[[[20.0, 20.0, 30.0]], [[100.0, 90.0, 120.0]]]]})
     (one,) = said("coherence-loaded", data)
     assert one.startswith(
-        "Core-to-core latency beside load: beside 5 GB/s on another CCX hops take 0.950 times as long as idle"
+        "Core-to-core latency under load: with 5 GB/s on another CCX, core-to-core latency is 0.950 times the idle one"
     )
     assert "1.350 times (medians of 2 pairs)" in one
 

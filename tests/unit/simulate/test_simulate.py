@@ -41,7 +41,7 @@ def test_a_seed_gives_the_same_bytes_and_another_gives_others(tmp_path: Path) ->
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         write(Plan(SMALL, nodes=2, runs=1, passes=1, seed=seed), tmp_path / name)
     assert digest(tmp_path / "a") == digest(tmp_path / "b") != digest(tmp_path / "c")
-    with pytest.raises(NodeprintError, match="is not an empty folder"):
+    with pytest.raises(NodeprintError, match="is not an empty directory"):
         write(Plan(SMALL, nodes=2), tmp_path / "a")
 
 

@@ -391,7 +391,7 @@ def test_what_is_missing_is_named(campaign: Path, tmp_path: Path) -> None:
     write(Plan(ROME, nodes=1, runs=1, passes=1), tmp_path / "plain")
     with pytest.raises(NodeprintError, match=r"no record of pairs has the value of each line.*was measured without"):
         node_lines.read(tmp_path / "plain/nodes/node000")
-    with pytest.raises(NodeprintError, match="there is no such folder"):
+    with pytest.raises(NodeprintError, match="there is no such directory"):
         node_lines.read(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(NodeprintError, match="no records of a job"):

@@ -345,7 +345,7 @@ def test_records_without_their_sheet_or_with_an_empty_one_are_refused(campaign: 
     with pytest.raises(NodeprintError, match=r"nodes.tsv: lists no node"):
         packing.pack(folder)
     sheet.unlink()
-    missing = r"nodes.tsv: is missing, though there are nodes beside it"
+    missing = r"nodes.tsv: is missing, but its directory has nodes"
     with pytest.raises(NodeprintError, match=missing):
         packing.pack(folder)
     shutil.rmtree(folder / "nodes")  # a fleet that is kept packed, without records, is whole
