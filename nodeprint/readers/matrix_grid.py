@@ -317,7 +317,7 @@ def _is_row(line: str) -> bool:
 
 
 def _left_out(path: Path, lines: Sequence[str], rows: Sequence[int], form: _Form) -> tuple[str, ...]:
-    """Notes on lines that are not rows. Raises NodeprintError if the next lines may be a cut part of the table."""
+    """Notes on lines that are not rows. Raises NodeprintError if other lines may have cut the table."""
     inside = set(rows)
     others = [
         number

@@ -220,8 +220,9 @@ def _times(texts: pd.Series[str], source: str, lines: pd.Series[int]) -> pd.Seri
 
 
 def _without_doubled(figures: ValueTable) -> ValueTable:
-    """Return the table without rows that occur twice. If runs have no names, a row that repeats another row of its node
-    in every digit is a copy. It does not count if the node has more runs than most nodes."""
+    """Return the table without rows that occur twice. If runs have no names, a row may repeat another row of its node
+    in every digit. It is a copy if the node has the usual number of runs, more than one, without it. Copies do not
+    count."""
     frame, place = figures.frame, ["node", "metric", "job", *figures.parts]
     if (frame["run"] != "").any():
         return figures

@@ -19,7 +19,7 @@ from tests.support.real_parts import ROOT
 from tests.support.terminal import read_to_end
 
 TOOLS = ("sh", "sed", "tr", "uniq", "mktemp", "tail", "rm", "cat", "chmod", "dirname", "grep", "tee", "date", "mkdir",
-         "stty", "touch", "readlink", "ln", "nproc", "setsid", "sleep")  # fmt: skip
+         "stty", "touch", "readlink", "ln", "nproc", "setsid", "sleep", "head", "rmdir")  # fmt: skip
 DNF = ["install", "-y", "--setopt=strict=0"]
 APT = ["install", "-y", "--no-install-recommends"]
 
@@ -130,6 +130,15 @@ def test_apt_is_asked_for_what_makes_python_whole(
         bare, "python", os_release=os_release
     )
     assert installed(bare) == packages
+
+
+def test_no_package_is_installed_where_an_environment_cannot_be_made(bare: Path) -> None:
+    """As in a clone that is read-only or on a full disk; here a file is in the way, which stops root, too."""
+    apt(bare)
+    python(bare, "python3", "3.11")
+    (bare.parent / ".venv").write_text("")
+    assert "no .venv can be made in" in system(bare, "python", os_release=DEBIAN_12, code=1)
+    assert not (bare.parent / "called").exists()
 
 
 def test_where_no_python_is_the_version_that_comes_is_looked_up(bare: Path) -> None:

@@ -68,10 +68,10 @@ def _fleet(fleet: Json) -> Iterator[Fact]:
         value, unit = in_unit(single["median"], single["unit"])
         record = f"single {single['measurement']}"
         yield Fact(value, unit, "median is $", "", words, record)
-        yield Fact(100 * single["low"], "%", "they are $", "", words, record)
-        yield Fact(100 * single["high"], "%", r"they are \S+% to $", "", words, record)
+        yield Fact(100 * single["low"], "%", "differ from it by $", "", words, record)
+        yield Fact(100 * single["high"], "%", r"differ from it by \S+% to $", "", words, record)
         yield Fact(100 * single["sd"], "%", r"standard deviation $", "", words, record)
-        yield Fact(100 * single["farthest"]["effect"], "%", r"farthest \($", "", words, record)
+        yield Fact(100 * single["farthest"]["effect"], "%", r" most \($", "", words, record)
         yield Fact(single["nodes"], "", "each of $", " nodes", words, record)
         for at in (*single["apart"], *single["groups"]):
             yield Fact(100 * abs(at["effect"]), "%", "", " (slower|faster|higher|lower)", words, record)

@@ -78,7 +78,7 @@ def _of_runs(of_job: pd.DataFrame, words: tuple[str, ...]) -> Iterator[Fact]:
     unit, size = _SHARES.get(unit, (unit, factor))
     medians = size * runs.median()
     yield Fact(float(medians.min()), unit, r"^median of runs: $", "", words)
-    yield Fact(float(medians.max()), unit, r"^median of runs: (\S+ \S+ to )?$", "", words)
+    yield Fact(float(medians.max()), unit, r"^median of runs: (\S+( \S+)? to )?$", "", words)
     if runs.shape[1] > 1:
         ratios = runs.div(runs.median(axis=1), axis=0).median()
         yield Fact(100 * float(ratios.std()), "%", r"^between runs: $", "", words)

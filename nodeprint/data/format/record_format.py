@@ -328,7 +328,7 @@ class Remeasurement(Pair, tag_field="record", tag="again", kw_only=True):
 
 
 class Second(Open, tag_field="record", tag="second"):
-    """Other activity of the machine in a second."""
+    """Other activity of the machine in about a second."""
 
     at_s: _Seconds
     span_s: _Seconds

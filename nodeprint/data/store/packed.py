@@ -1,4 +1,5 @@
 """The fleet as arrays: the facts of every node, and its quantities, each one memory-mapped float32 file.
+
 docs/formats.md, store, has the files.
 """
 
@@ -32,16 +33,17 @@ Value = TypeVar("Value")
 class PackedNode:
     """All facts of a node except its quantities. `cpus` and `cores` are OS and core numbers by the slots of pairs.
 
-    `numbers` are those of the whole machine: OS numbers of CPUs (`cpu`) and cores (`core`) by slot, of NUMA nodes
-    (`node`) by their order. `seen` has a mapping for each run with disturbances. `sensors` are the readings of
-    `nodeprint.data.job.sensors`.
+    `numbers` are those of the whole machine, by which everything else is indexed. They are the OS numbers of CPUs
+    (`cpu`) and cores (`core`) by slot, of NUMA nodes (`node`) by their order. `seen` has a mapping for each run
+    with disturbances. `sensors` are the readings of `nodeprint.data.job.sensors`.
 
     `reason` states why it is not measured, or which part of its newest job cannot be used. `quality` lists faults
     of its records, `unusable` the faults that prevent any comparison; both are texts of readers, which are shown.
     `not_applicable` are measurements without an object or a program on it. `untaken` gives the reason for each
-    measurement that its newest job lacks. `lacking` are those without a run, because the node refused it or its
-    kernel failed. `rebooted` are jobs with runs of several boots, which one survey cannot describe. `followed` has
-    by job when it was submitted and ended, by the login node's clock.
+    measurement that its newest job lacks, these and failed ones. `lacking` are measurements with a missing run in
+    this job, because the node refused it or its kernel failed. `rebooted` are jobs with runs of several boots,
+    which one survey cannot describe. `followed` has by job when it was submitted and ended, by the login node's
+    clock.
     `slurm_jobs` has by job its number in Slurm.
     `former` has by job the fields of its survey in which that differs from the newest one.
     `imported`: its records are another tool's; `identified`: its machine is known.
