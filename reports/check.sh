@@ -158,7 +158,7 @@ check() {
     done
     line=$(awk -v title="$title" -v expected="$expected" -v end="$end" -v side="$side" -v size="$size" -v unit="$unit" \
         -v runs="$runs" '
-        function shown(value) { return sprintf("%.4g %s", value / size, unit) }
+        function shown(value) { return sprintf(unit == "%" ? "%.4g%s" : "%.4g %s", value / size, unit) }
         $1 == "none" { sub(/^none /, ""); why = why ? why : $0; next }
         {
             count++; sum += $1
