@@ -21,7 +21,7 @@ from tests.support.fleets import judged, made
 
 #: An effect, its interval, its tolerance and the factor in a sentence; effects of shares are in percentage points.
 _FIGURES = re.compile(
-    r"([\d.]+) (?:%|percentage points) [^(]*\(interval (-?[\d.]+) to (-?[\d.]+)%; "
+    r"([\d.]+)(?:%| percentage points) [^(]*\(interval (-?[\d.]+) to (-?[\d.]+)%; "
     r"tolerance ([\d.]+)%: ([\d.]+) times\)"
 )
 DEFECTS = (
