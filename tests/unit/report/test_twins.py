@@ -22,7 +22,7 @@ _NUMBER = re.compile(
 #: CPUs of which one of several alike parts is named.
 _CPUS = re.compile(r"\(CPUs [^)]*\)")
 #: The component that is closest to its tolerance: of healthy nodes noise decides which one.
-_CLOSEST = re.compile(r"(% of [\d.]+ %) \((?:[^()]|\([^()]*\))*\)")
+_CLOSEST = re.compile(r"(% of [\d.]+%) \((?:[^()]|\([^()]*\))*\)")
 #: Whose quadrants differ towards another socket is each chip's own, and what is left open there is noise itself.
 OF_EACH = "towards other sockets"
 _COMPARED = ("ns", "µs", "GB/s", "GHz", "times")
