@@ -465,7 +465,7 @@ class Scribe:
         done = self._total - self._left
         left = f", {(self._shown - self._began) / done * self._left:.0f} s left" if done else ""
         share = 100 * done / self._total if self._total else 100
-        print(f"linktest: pairs: {done} of {self._total} ({share:.0f} %){left}", file=sys.stderr, flush=True)
+        print(f"linktest: pairs: {done} of {self._total} ({share:.0f}%){left}", file=sys.stderr, flush=True)
 
     def slowest(self, work: list[Step]) -> list[Step]:
         """Steps of one pair each for the slowest pairs, by their lowest time over passes."""
