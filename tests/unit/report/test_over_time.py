@@ -32,7 +32,7 @@ def test_the_page_says_what_changed_since_earlier_campaigns(weeks: Path, tmp_pat
     page = (tmp_path / "cluster.html").read_text()
     assert 'id="node-node002-over-time"' in page and "since 2026-01-15 (unchanged 2026-01-08)" in page
     assert (
-        "Measured in 3 earlier campaigns (week00, week01 and week02) of the same node beside this, since 2026-01-01."
+        "Measured in 3 earlier campaigns (week00, week01 and week02) of the same node besides this one, since 2026-01-01."
         in page
     )
     table = (tmp_path / "figures/node002/over-time.csv").read_text()

@@ -69,8 +69,8 @@ def test_one_pair_has_no_lowest_and_highest() -> None:
 @pytest.mark.parametrize(
     ("cmdline", "words"),
     [
-        ("ro isolcpus=2-7 nohz_full=2-7", "As found: isolcpus 2-7, nohz_full 2-7, governor performance."),
-        ("ro quiet", "As found: isolcpus not set, nohz_full not set, governor performance."),
+        ("ro isolcpus=2-7 nohz_full=2-7", "Found: isolcpus 2-7, nohz_full 2-7, governor performance."),
+        ("ro quiet", "Found: isolcpus not set, nohz_full not set, governor performance."),
     ],
 )
 def test_isolation_is_said_as_found(cmdline: str, words: str) -> None:

@@ -74,7 +74,7 @@ def test_where_nothing_differs_it_is_said_how_much_may() -> None:
 
 def test_slow_path_is_named_and_is_no_partner() -> None:
     words = sentences(blocks(hops(slow=8.0)))
-    assert "Of its paths the slowest: 0 to 1 (120 ns)." in words[0]
+    assert "The slowest of its paths: 0 to 1 (120 ns)." in words[0]
     assert "partner" not in " ".join(words)
     assert "paths" not in words[2]
 
@@ -82,7 +82,7 @@ def test_slow_path_is_named_and_is_no_partner() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_healthy_twins_name_no_path(seed: int) -> None:
     words = " ".join(sentences(blocks(hops(), seed=seed)))
-    assert "Of its paths" not in words
+    assert "of its paths" not in words
     assert "partner" not in words
     assert "takes 90" in words or "takes 89.9" in words or "takes 90.1" in words
 
