@@ -76,7 +76,7 @@ def test_a_page_has_campaigns_of_the_same_node_alone_and_names_them(tmp_path: Pa
     shown = courses.beside(folders[2])(["node002", "node003"])
     assert set(shown) == {"node002", "node003"}
     assert shown["node002"].campaigns == (
-        "Measured in 1 earlier campaign (week00) of the same node beside this, since 2026-01-01."
+        "Measured in 1 earlier campaign (week00) of the same node besides this one, since 2026-01-01."
     )
     course = shown["node002"].course
     assert course is not None and course.campaign.values.tolist() == [["week00", "week02"]]

@@ -81,7 +81,7 @@ def test_beside_measured_campaigns_simulated_ones_are_left_out_and_named(weeks: 
     assert [campaign.name for campaign in selected.judged] == ["week00", "week01"] and selected.left_out == ("week02",)
     lines = printed(folder).splitlines()
     assert not lines[0].startswith("SIMULATED")
-    assert lines[-1] == "left out beside what was measured: 1 simulated campaign (week02)"
+    assert lines[-1] == "left out because they were not measured: 1 simulated campaign (week02)"
 
 
 def test_a_copied_campaign_confirms_nothing(weeks: Path, tmp_path: Path) -> None:

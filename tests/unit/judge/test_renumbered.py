@@ -51,7 +51,7 @@ def test_an_exchange_of_parts_is_the_one_explanation(level: int, name: str) -> N
     node = verdict.nodes["node004"]
     assert (node.outcome, node.reasons[0].why) == (Outcome.INCONCLUSIVE, ReasonDetail.RENUMBERED)
     assert node.findings == ()
-    assert f"With {name} 0 and {name} {second} exchanged it is as its peers" in text.node_sentence(node)
+    assert f"With {name} 0 and {name} {second} exchanged it matches its peers" in text.node_sentence(node)
     assert {of.outcome for key, of in verdict.nodes.items() if key != "node004"} == {Outcome.SAME}
 
 

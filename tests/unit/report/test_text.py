@@ -213,7 +213,7 @@ def test_agreement_beyond_its_tolerance_names_its_remedy() -> None:
     without = verdicts.agreement(within=float("inf"), remedy="runs", needed=2)
     assert "one run" in text.agreement_with_remedy(replace(without, runs=1))
     words = text.agreement_with_remedy(replace(without, runs=6))
-    assert "fewer than 60% of the nodes are within the tolerance of 4%" in words and "one run" not in words
+    assert "fewer than 60% of the nodes are within 4% (the tolerance) of each other" in words and "one run" not in words
 
 
 def test_lost_time_is_in_percentage_points_and_rates_are_lower() -> None:
@@ -244,7 +244,7 @@ def test_fabric_names_link_and_detection_limit() -> None:
     assert text.fabric_findings(verdicts.fabric())[0].startswith("The link between cn001 and cn002 is 30.0% slower")
     assert "INCONCLUSIVE" in text.fabric(verdicts.fabric(findings=(), inconclusive="one-run"))
     of_sizes = tuple(SizeFigure(size, True, 1e5, 9e4, 2e5) for size in (8, 1 << 16, 1 << 20))
-    criteria = "Messages of 1 MiB decide; 8 B and 64 KiB are shown beside them."
+    criteria = "Messages of 1 MiB decide; 8 B and 64 KiB are also shown."
     assert criteria in text.fabric(verdicts.fabric(by_size=of_sizes))
     assert "decide" not in text.fabric(verdicts.fabric())
 
