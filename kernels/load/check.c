@@ -31,7 +31,7 @@ static double unit_s; /* for each unit */
 
 /* Words of memory that do not fit into the level below, and into half of this one; of the L3 into half of a CPU's share. */
 static size_t words_in(int cpu, size_t unit) {
-    struct cpulist sharers;
+    struct cpulist sharers = {0};
     size_t l1 = cache_bytes(cpu, 1), l2 = cache_bytes(cpu, 2), l3 = cache_bytes(cpu, 3), bytes = l1 / 2;
     if (unit == L2) bytes = l2 > l1 ? (l1 + l2) / 2 : 0;
     if (unit == L3) {

@@ -73,3 +73,14 @@ def test_every_unit_of_this_cpu_is_checked(tmp_path: Path) -> None:
     assert {"fma", "integer", "l1", "l2"} <= {cell["unit"] for cell in cells}
     assert all(cell["bursts"] > 0 for cell in cells)
     assert len({cell["unit"] for cell in cells}) * len({cell["cpu"] for cell in cells}) == len(cells)
+
+
+def test_units_that_need_no_cache_are_checked_where_no_cache_is_reported(tmp_path: Path) -> None:
+    command: list[str | Path] = [built() / "load", "--op", "check", "--seconds", "1", "--cpus", str(ALLOWED[0])]
+    environment = {"NODEPRINT_SYSFS": str(tmp_path)}
+    done = subprocess.run(
+        [*command, "--passes", "1", "--out", tmp_path / "r.jsonl"], env=environment, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    units = {json.loads(line).get("unit") for line in (tmp_path / "r.jsonl").read_text().splitlines()[1:]}
+    assert {"fma", "integer"} <= units and not units & {"l1", "l2", "l3"}
