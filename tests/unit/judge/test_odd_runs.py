@@ -36,7 +36,7 @@ def test_one_bad_run_is_named_and_the_others_keep_their_outcome(nodes: int, pair
     bad = verdict.nodes["node001"]
     assert (bad.outcome, bad.reasons[0].why) == (Outcome.INVALID, ReasonDetail.ODD_RUN)
     (off,) = re.findall(
-        r"Run 2 of job1 is ([0-9.]+) % off its other runs of core-to-core latency", text.node_sentence(bad)
+        r"Run 2 of job1 is ([0-9.]+)% off its other runs of core-to-core latency", text.node_sentence(bad)
     )
     assert float(off) == pytest.approx(100 * np.expm1(abs(np.log(factor))), abs=3)
     assert "node001" in verdict.recheck
