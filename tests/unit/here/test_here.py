@@ -71,7 +71,7 @@ def test_one_cpu_is_refused_in_one_sentence(tmp_path: Path) -> None:
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
     done = subprocess.run(words, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     (sentence,) = done.stderr.splitlines()
-    assert done.returncode == 2 and "one CPU alone" in sentence and "slurm" not in sentence
+    assert done.returncode == 2 and "only one CPU" in sentence and "slurm" not in sentence
     assert not list(tmp_path.rglob("plan.tsv"))
 
 
