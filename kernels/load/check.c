@@ -141,7 +141,6 @@ const struct field check_fields[CHECK_FIELDS] = {
     [CHECK_WRONG_BURSTS] = {"wrong_bursts", NUMBER, DECIMALS, 0},
 };
 
-/* All CPUs at once, with the first unit of a pass; each unit then takes its own. */
 unsigned check_measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result, double seconds) {
     size_t count = run->workers.count, worker = workers_on(&run->workers, (int)unit->key[0]);
     if (checked_pass != (int64_t)pass) {

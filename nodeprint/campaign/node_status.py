@@ -123,9 +123,9 @@ class Status:
     @property
     def heading(self) -> str:
         """How many nodes stand how, and the time left."""
-        left = time_left(self.left_s, self.measured)
+        remaining = time_left(self.left_s, self.measured)
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
-        return f"{self.campaign}: {counted(len(self.nodes), 'node')}: {counts}{f'; {left}' if left else ''}"
+        return f"{self.campaign}: {counted(len(self.nodes), 'node')}: {counts}{f'; {remaining}' if remaining else ''}"
 
     @property
     def rows(self) -> list[tuple[str, str, str]]:
@@ -249,7 +249,7 @@ def _running(node: NodeStanding, seen: NodeProgress | None, state: State, number
 def _words(node: NodeStanding) -> str:
     """The text about a node, without its name."""
     if node.measurement:
-        left = f", {span(node.left_s)} left" if node.left_s is not None else ""
+        remaining = f", {span(node.left_s)} left" if node.left_s is not None else ""
         return say(
             "status",
             "at_work",
@@ -257,7 +257,7 @@ def _words(node: NodeStanding) -> str:
             run=node.run,
             done=node.done,
             all=node.of,
-            time_left=left,
+            time_left=remaining,
         )
     return node.problem or node.reason
 

@@ -51,7 +51,7 @@ def _shared(text: str, campaign: Campaign) -> Iterator[str]:
         low = high if math.isnan(low) else low
         if len(effects) == len(nodes) and not (abs(min(effects) - low) <= 0.06 and abs(max(effects) - high) <= 0.06):
             shown = f"{min(effects):.1f} to {max(effects):.1f}%"
-            yield f"{match['nodes']}: {match['high']}% is said of all, their effects are {shown}"
+            yield f"{match['nodes']}: {match['high']}% is stated for all, their effects are {shown}"
 
 
 _SEVERAL = re.compile(
