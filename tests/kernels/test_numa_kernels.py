@@ -590,15 +590,16 @@ def test_a_barrier_takes_as_long_as_a_line_travels(plain: Path, tmp_path: Path) 
 
 
 def test_a_core_does_whole_vectors_in_a_cycle(plain: Path, tmp_path: Path) -> None:
-    """Two to four units of two to eight numbers, two operations each; beside other programs too."""
+    """Two to four units of two to eight numbers, two operations each. Beside other programs, too: they slow the dozen
+    probes of the clock and the bursts by different shares, so a third more than the units can do is allowed."""
     file = measured(plain, "load", tmp_path / "r.jsonl", "--op", "alone", "--cpus", str(ALLOWED[0]), "--passes", "3")
     vectors = {
-        "sse2": (3, 8.5),
-        "avx2": (7, 17),
-        "avx512": (14, 34),
-        "neon": (3, 18),
-        "sve": (3, 66),
-        "scalar": (0.5, 9),
+        "sse2": (3, 11),
+        "avx2": (7, 22),
+        "avx512": (14, 43),
+        "neon": (3, 22),
+        "sve": (3, 86),
+        "scalar": (0.5, 11),
     }
     low, high = vectors[file.header["vector"]]
     assert ((file.cells["flops_per_cycle"] > low) & (file.cells["flops_per_cycle"] < high)).all()
