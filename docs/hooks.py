@@ -215,7 +215,7 @@ def value_of(rule: Schema, name: str) -> str:
         words += f" of {value_of(rule['items'], name)}" if rule["items"].get("type") != "object" else " of keys"
     limits = [f"at least {rule['minimum']}"] if "minimum" in rule else []
     limits += [f"more than {rule['exclusiveMinimum']}"] if "exclusiveMinimum" in rule else []
-    # a tolerance that is there for arithmetic alone says nothing to a reader
+    # a limit that only protects arithmetic does not help a reader
     limits += [f"at most {rule['maximum']}"] if rule.get("maximum", 2**53) < 2**53 else []
     return ", ".join([words or "any", *limits])
 

@@ -287,7 +287,7 @@ def parse(words: list[str]) -> Settings:
         raise RefusalError("--retest is for one message size; leave it out with several --sizes", BAD_INPUT)
     nodes = tuple(name for name in given.nodes.split(",") if name)
     if len(set(nodes)) < len(nodes):
-        raise RefusalError(f"--nodes {given.nodes}: a node is there twice; --per-node sets its ranks", BAD_INPUT)
+        raise RefusalError(f"--nodes {given.nodes}: a node appears twice; --per-node sets its ranks", BAD_INPUT)
     if nodes and given.cpus:
         raise RefusalError("--cpus is for one node and --nodes for several; leave one out", BAD_INPUT)
     cpus = () if nodes else _cpus(given.cpus or "cores", must_be_here=not given.plan and not given.as_rank)
@@ -374,7 +374,7 @@ def _cpus(text: str, must_be_here: bool) -> tuple[int, ...]:
             f"--cpus {text!r} is not a list of CPUs such as 0-3,8, nor cores or all", BAD_INPUT
         ) from None
     if len(set(wanted)) < len(wanted):
-        raise RefusalError(f"--cpus {text}: a CPU is there twice", BAD_INPUT)
+        raise RefusalError(f"--cpus {text}: a CPU appears twice", BAD_INPUT)
     if must_be_here and (absent := sorted(set(wanted) - allowed)):
         online = cpu_list(Path("/sys/devices/system/cpu/online").read_text())
         if absent[0] not in online:

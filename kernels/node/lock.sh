@@ -90,7 +90,7 @@ own_folder() {
     printf '%s\n' "$places" | while read -r place; do remove_left "$place"; done
     tmp=$(printf '%s\n' "$places" | while read -r place; do ! mktemp -d "$place/node-run.$host.XXXXXX" 2>/dev/null || break; done)
     [ -n "$tmp" ] || {
-        say "no temporary folder can be made in ${TMPDIR:-/tmp}, /tmp or /dev/shm; set TMPDIR to a folder of your own on a local disk"
+        say "no temporary directory can be made in ${TMPDIR:-/tmp}, /tmp or /dev/shm; set TMPDIR to a directory of your own on a local disk"
         return 1
     }
     exec 8>"$tmp/new"

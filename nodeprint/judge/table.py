@@ -28,17 +28,17 @@ VARIABLES = {
     "error_template": "the part of the error that is of the peers' center",
     "degrees": "degrees of freedom of the error",
     "half_90": "half of the 90% interval; infinite with one run",
-    "error_different": "standard error where the node has to be shown different: with what the peers are by nature",
+    "error_different": "standard error of the test for a difference: with the natural variation of the peers",
     "degrees_different": "degrees of freedom of that error",
     "half_simultaneous": "half of the interval that holds for all components of the component type and all jobs "
     "together; of pooled jobs, for all components and nodes of the campaign",
-    "tolerance": "what is accepted, on the scale of the difference",
+    "tolerance": "accepted difference, on the scale of the difference",
     "value": "the node's value, in the measurement's unit",
     "peers": "the peers' center, in the measurement's unit",
     "runs": "runs",
-    "runs_above": "runs that are each by themselves more than the tolerance above the peers' center",
-    "runs_below": "runs that are each by themselves more than the tolerance below it",
-    "runs_far": "runs, several of one job, far beyond the tolerance on one side where others of that job are within it",
+    "runs_above": "runs that are each more than the tolerance above the peers' center",
+    "runs_below": "runs that are each more than the tolerance below it",
+    "runs_far": "runs far beyond the tolerance on one side, several in one job, while others of that job are within it",
 }
 
 

@@ -154,7 +154,7 @@ def _is_recorded(value: ToolValue) -> bool:
 
 
 def _cells(header: Record, item: ToolOutput, metric: str, values: Sequence[ToolValue]) -> tuple[str, list[Record]]:
-    """Name and records of a metric with a cell for each value. Raises NodeprintError where a place is there twice."""
+    """Name and records of a metric with a cell for each value. Raises NodeprintError if a place appears twice."""
     places = [value.place for value in values]
     if len({tuple(place.items()) for place in places}) < len(places):
         raise NodeprintError("the same table twice", where=item.source, advice="give the output of one run a file")

@@ -98,7 +98,7 @@ def columns_named(names: Sequence[str], where: str, line: int, *, figures: bool 
             what = (
                 f"{printable(name, 40)} is the second column of the {key}"
                 if kind
-                else f"{printable(key, 40)} is there twice"
+                else f"{printable(key, 40)} appears twice"
             )
             raise NodeprintError(what, where=where, line=line, column=place + 1, advice="keep one of the two")
         taken[key] = place

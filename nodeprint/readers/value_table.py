@@ -236,8 +236,8 @@ def _without_doubled(figures: ValueTable) -> ValueTable:
     row = frame.index[copied][0]
     line = int(frame["line"].loc[row])
     where = f", the first in line {line}" if line else ""
-    more = f" ({int(copied.sum())} such figures)" if copied.sum() > 1 else ""
-    what = f"a figure of {_called(frame, row)} is there twice in every digit{where}{more}: a copy is no run"
+    more = f" ({int(copied.sum())} such values)" if copied.sum() > 1 else ""
+    what = f"a value of {_called(frame, row)} appears twice with the same digits{where}{more}: a copy is not a run"
     return replace(figures, frame=frame[~copied].reset_index(drop=True), notes=(*figures.notes, what))
 
 
@@ -256,12 +256,12 @@ def _numbered(figures: ValueTable, frame: pd.DataFrame) -> pd.DataFrame:
         repeats = frame.duplicated(place, keep="first")
         if same.any() and (same == repeats).all():
             row = frame.index[same][0]
-            raise _error(figures, row, f"this figure of {_called(frame, row)} is there twice", _DUPLICATE)
+            raise _error(figures, row, f"this value of {_called(frame, row)} appears twice", _DUPLICATE)
         ordered = frame.sort_values("time", kind="stable") if (frame["time"] != "").all() else frame
         run = ordered.groupby(place, sort=False, observed=True).cumcount() + 1
         return frame.assign(run=run.astype(str).reindex(frame.index))
     row = frame.index[frame.duplicated([*place, "run"], keep="first")][0]
-    what = f"run {printable(str(frame['run'].at[row]), 20)} of {_called(frame, row)} is there twice"
+    what = f"run {printable(str(frame['run'].at[row]), 20)} of {_called(frame, row)} appears twice"
     raise _error(figures, row, what, _DUPLICATE)
 
 

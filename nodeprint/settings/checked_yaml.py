@@ -97,7 +97,7 @@ class _Loader(yaml.SafeLoader):
             name = key.value if isinstance(key, yaml.ScalarNode) else "in brackets"
             is_text = key.tag in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
             if name in seen or not is_text:
-                what = "is there twice" if is_text else "must be text"
+                what = "appears twice" if is_text else "must be text"
                 raise yaml.constructor.ConstructorError(
                     problem=f"the key {printable(name, 60)} {what}",
                     problem_mark=key.start_mark,

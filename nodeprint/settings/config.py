@@ -70,7 +70,7 @@ def _check_measure(config: Config, path: Path | str) -> None:
             what = f"unknown measurement {printable(repr(name), 60)}"
             advice = f"{nearest(name, known)} known are {', '.join(known)}".strip()
         elif name in config.measure[:number]:
-            what, advice = f"{name} is there twice", "remove one of the two"
+            what, advice = f"{name} appears twice", "remove one of the two"
         else:
             continue
         raise NodeprintError(what, where=path, key=f"measure[{number}]", advice=advice)

@@ -224,7 +224,7 @@ class Config:
     ] = "config/acceptance.yaml"
     recheck: Annotated[
         bool,
-        key("remeasure SUSPECT, INTERMITTENT and INVALID nodes in a second job, with control nodes"),
+        key("remeasure SUSPECT, INTERMITTENT, SPLIT and INVALID nodes in a second job, with control nodes"),
     ] = True
     recheck_minutes: Annotated[
         float,

@@ -409,7 +409,7 @@ def test_stopped_and_continued(coherence: Path, tmp_path: Path, number: signal.S
 @needs_two_cpus
 @pytest.mark.parametrize(("operation", "kind", "passes"), [("flag2", "pair", 120), ("state", "cell", 60)])
 def test_stopped_at_any_moment(coherence: Path, tmp_path: Path, operation: str, kind: str, passes: int) -> None:
-    """Before the first record, between two and in the middle of one: what is whole stays, nothing is there twice."""
+    """Before the first record, between two and in the middle of one: what is whole stays, nothing appears twice."""
     out, moments, kept = tmp_path / "r.jsonl", random.Random(4), b""
     arguments = ["--op", operation, "--passes", str(passes), *(LONG_PASSES if kind == "pair" else [])]
     for number in [signal.SIGKILL, signal.SIGTERM, signal.SIGKILL] * 2:

@@ -232,7 +232,7 @@ def test_the_transport_is_what_mpi_has_selected() -> None:
         (["--seed", "-1"], "--seed must be from 0", 2),
         (["--patience", "nan"], "--patience must be from 1", 2),
         (["--cpus", "0-99999", "--plan"], "100000 ranks are more than 4096", 2),
-        (["--nodes", "a,b,a"], "a node is there twice", 2),
+        (["--nodes", "a,b,a"], "a node appears twice", 2),
         (["--launcher", "%20"], "the launcher is blank", 2),
         (["--launcher", "mpirun%20'-n"], "cannot be read (No closing quotation)", 2),
         (["--launcher", "mpirun%20-n%20{ranks"], "cannot be read", 2),

@@ -606,7 +606,7 @@ def test_hostile_host_names(one_shell: Campaign, host: str) -> None:
         (["--runs", "-1"], "--runs takes a whole number"),
         (["--expect-cpus", "1.5"], "--expect-cpus takes a whole number"),
         (["--serials", "maybe"], "--serials is no, hash or yes, not 'maybe'"),
-        (["--campaign", "/dev/null/nowhere"], "no such folder"),
+        (["--campaign", "/dev/null/nowhere"], "no such directory"),
         (["--nonsense", "1"], "unknown argument '--nonsense'"),
     ],
 )
@@ -627,7 +627,7 @@ def test_bad_arguments_get_one_sentence(campaign: Campaign, arguments: list[str]
         ("a\tfake\nb/../c\tfake\n", "line 2: names of measurements"),
         ("a\t../fake\n", "line 1: names of measurements"),
         ("-a\tfake\n", "line 1: names of measurements"),
-        ("a\tfake\n\na\tfake\t--steps 4\n", "line 3: this measurement is there twice"),
+        ("a\tfake\n\na\tfake\t--steps 4\n", "line 3: this measurement appears twice"),
         ("a\tfa`touch pwned`ke\n", "line 1: names of measurements"),
     ],
 )
@@ -1072,7 +1072,7 @@ def test_node_run_without_its_parts_names_what_is_missing(tmp_path: Path, shell:
     (tmp_path / "plan.tsv").write_text("a\tfake\t--steps 3\n")
     words = [*SHELLS[shell], alone, "--campaign", tmp_path, "--node", "n", "--job", "1"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    sentence = f"{tmp_path}/node/lock.sh: cannot be read; node-run needs the folder node/ of its kernels beside it"
+    sentence = f"{tmp_path}/node/lock.sh: cannot be read; node-run needs the directory node/ of its kernels next to it"
     assert (done.returncode, done.stderr) == (1, f"node-run: {sentence}\n")
 
 

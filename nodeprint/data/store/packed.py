@@ -202,7 +202,7 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
         nodes = _decoded(index["nodes"], tuple[PackedNode, ...])
         twice = [name for name, count in Counter(node.name for node in nodes).items() if count > 1]
         if twice:
-            raise ValueError(f"node {twice[0]} is there twice")
+            raise ValueError(f"node {twice[0]} appears twice")
         entries = _decoded(index["quantities"], list[dict[str, Any]])
         quantities = tuple(_quantity(path.parent, **entry) for entry in entries)
         for quantity in quantities:

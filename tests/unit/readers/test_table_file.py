@@ -58,7 +58,7 @@ def test_a_row_that_is_there_twice_is_no_run(tmp_path: Path) -> None:
     doubled = table(tmp_path, "node,metric,value\n" + "".join([*rows[:5], rows[4], *rows[5:]]))
     assert doubled.frame.groupby("node").size().tolist() == [3] * 4
     assert doubled.notes == (
-        "a figure of triad on n1 is there twice in every digit, the first in line 7: a copy is no run",
+        "a value of triad on n1 appears twice with the same digits, the first in line 7: a copy is not a run",
     )
     rounded = table(
         tmp_path, "node,metric,value\n" + "".join(f"n{n},hpl,1{n}\n" * 2 + f"n{n},hpl,9\n" for n in range(4))
@@ -115,7 +115,7 @@ def test_columns_of_words_are_left_out_of_a_wide_table(tmp_path: Path) -> None:
         (LONG + "n3,1,triad\n", "line 5, column 3: 3 cells where the names are 5"),
         (LONG + "N2,2,triad,MB/s,3000\n", "line 5: node N2 is n2 in another case"),
         (LONG + "n2.site.org,2,triad,MB/s,3000\n", "line 5: node n2.site.org is n2 with its domain"),
-        (LONG + "n2,1,triad,MB/s,3000\n", "line 5: run 1 of triad on n2 is there twice"),
+        (LONG + "n2,1,triad,MB/s,3000\n", "line 5: run 1 of triad on n2 appears twice"),
         (LONG + "n3,1,triad,GHz,3000\n", "line 5: triad has the unit GHz, and MB/s in other lines"),
         (LONG + "n3,1,triad,,3000\n", "line 5: triad has no unit, and MB/s in other lines"),
         (LONG + "n3,1,triad,MB/s,2.99\n", "line 2: 3034.6 of triad on n1 is 1015 times 2.99 of n3"),
@@ -125,9 +125,9 @@ def test_columns_of_words_are_left_out_of_a_wide_table(tmp_path: Path) -> None:
         ("node,metric\nn1,triad\n", "line 1: has a column of metrics and none of values"),
         ("node\nn1\n", "line 1: no column of figures"),
         ("node,host,value\nn1,n1,3\n", "line 1, column 2: host is the second column of the node"),
-        ("node,triad,triad\nn1,3,3\n", "line 1, column 3: triad is there twice"),
+        ("node,triad,triad\nn1,3,3\n", "line 1, column 3: triad appears twice"),
         ("node,metric,value\n", "has names of columns and no figure"),
-        ("node,metric,value\nn1,t,3\nn1,t,3\n", "line 3: this figure of t on n1 is there twice"),
+        ("node,metric,value\nn1,t,3\nn1,t,3\n", "line 3: this value of t on n1 appears twice"),
         ("node,metric,value,time\nn1,t,3,1e30\n", "line 2: '1e30' is no time"),
         ("node,metric,value\nn1,t,1e-99\n", "line 2: 1e-99 is no figure of a machine"),
         ("node,metric,value,time\nn1,t,3,13/12/2026\n", "line 2: '13/12/2026' is no time"),

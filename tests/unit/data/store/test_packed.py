@@ -38,7 +38,7 @@ def test_packed_fleets_come_back_and_bad_ones_are_named(tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match="is not as it was written"):
         packed.read(tmp_path)
     seal.write_folder(index.parent)
-    with pytest.raises(NodeprintError, match="node002 is there twice"):
+    with pytest.raises(NodeprintError, match="node002 appears twice"):
         packed.read(tmp_path)
     index.write_text(whole.replace('"dims":["home","a","b"]', '"dims":["a","b"]'))
     seal.write_folder(index.parent)
