@@ -51,8 +51,8 @@ def write(folder: Path, to: Path) -> tuple[Path, list[str]]:
         raise NodeprintError(f"there is nothing to show ({reason})", where=folder, advice="put cards into it")
     if to.exists() and not (to / "machines").is_dir() and any(to.iterdir()):
         raise NodeprintError("holds something else", where=to, key="--to", advice="name a new directory")
-    templates = sources.folder() / "reports"
-    colors = checked_yaml.read(templates / "style.yaml")["terminal"]
+    templates = Path(__file__).parent
+    colors = checked_yaml.read(sources.folder() / "reports" / "style.yaml")["terminal"]
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(templates), autoescape=True, undefined=jinja2.StrictUndefined
     )

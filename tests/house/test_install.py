@@ -116,6 +116,10 @@ def test_the_package_has_its_addons(installed: Path, tmp_path: Path) -> None:
     )
     call(nodeprint, "publish", "c", "--to", "card.json", cwd=tmp_path)
     assert "SIMULATED" in call(nodeprint, "verify-card", "card.json", cwd=tmp_path)
+    (tmp_path / "cards").mkdir()
+    (tmp_path / "card.json").rename(tmp_path / "cards/card.json")
+    call(nodeprint, "atlas", "cards", "--to", "site", cwd=tmp_path)
+    assert {path.name for path in (tmp_path / "site").iterdir()} >= {"index.html", "atlas.js", "atlas.css"}
     assert call(nodeprint, "iodie", "--help", cwd=tmp_path)
     printed = call(nodeprint, "judge", "c", "--reference", "published", cwd=tmp_path)
     assert "published values of its model do not apply to a simulated node" in " ".join(printed.split())
