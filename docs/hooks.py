@@ -27,7 +27,7 @@ from nodeprint.judge import verdict
 from nodeprint.judge.acceptance_file import OTHER, Acceptance, cells
 from nodeprint.judge.outcome import Drain, FleetOutcome, Kind, Outcome, OutcomeClass
 from nodeprint.machine.topology import serialized
-from nodeprint.report import matrix_words
+from nodeprint.report.text import structure_sentences
 from nodeprint.settings.config_file import Config
 from nodeprint.settings.keys import schema_of
 from nodeprint.settings.measurements import terms
@@ -253,7 +253,7 @@ def schemas_page() -> str:
         "acceptance": schema_of(Acceptance, "acceptance.yaml of nodeprint"),
         "record": record_format.schema(),
         "status": job_status.schema(),
-        "structure": matrix_words.schema(),
+        "structure": structure_sentences.schema(),
         "topology": serialized.schema(),
         "fleet": gathered.schema(),
         "manifest": manifest.schema(),

@@ -81,7 +81,8 @@ def structure(
     """
     from nodeprint import structure as structures
     from nodeprint.readers import matrix_file
-    from nodeprint.report import matrix_files, matrix_words
+    from nodeprint.report import matrix_files
+    from nodeprint.report.text import structure_sentences
     from nodeprint.structure import quadrants
 
     pictures = matrix_files.check(pdf, svg)
@@ -95,10 +96,10 @@ def structure(
         matrix_files.write(drawn, pictures, file.name, simulated=source.simulated)
     blocks = quadrants.of_matrices(source.runs, source.cpus, labels, structure)
     if json:
-        of_dies = [] if blocks is None else matrix_words.quadrant_table(blocks)
+        of_dies = [] if blocks is None else structure_sentences.quadrant_table(blocks)
         print_json({"simulated": source.simulated, **structure.as_json(), "quadrants": of_dies})
         return
     say_origin(source.simulated)
-    words = matrix_words.placement_of_structure(source.ns, source.cpus, structure)
-    words += matrix_words.quadrant_sentences(blocks) if blocks is not None else []
-    show(*filter(None, (matrix_words.structure_summary(structure), *structure.lines(), *words)))
+    words = structure_sentences.placement_of_structure(source.ns, source.cpus, structure)
+    words += structure_sentences.quadrant_sentences(blocks) if blocks is not None else []
+    show(*filter(None, (structure_sentences.structure_summary(structure), *structure.lines(), *words)))

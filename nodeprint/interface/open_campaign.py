@@ -19,7 +19,7 @@ from nodeprint.errors import NodeprintError, unreadable
 from nodeprint.interface import export
 from nodeprint.interface.arguments import check, checked
 from nodeprint.judge.verdict import Finding, Verdict
-from nodeprint.report import matrix_words, verdict_files
+from nodeprint.report import verdict_files
 from nodeprint.report.figures import (
     curves,
     distributions,
@@ -35,6 +35,7 @@ from nodeprint.report.figures import (
 )
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.node_levels import NodeLevels, levels
+from nodeprint.report.text import structure_sentences
 
 #: The width of a figure that makes its own axes, in mm.
 _WIDTH = 120.0
@@ -114,8 +115,8 @@ class OpenCampaign:
 
         A row each, in ns with its simultaneous interval; no rows if fewer than two quadrants are known.
         """
-        blocks = matrix_words.quadrant_blocks(_of_pairs(self.levels(measurement, node)), node)
-        return pd.DataFrame([] if blocks is None else matrix_words.quadrant_table(blocks))
+        blocks = structure_sentences.quadrant_blocks(_of_pairs(self.levels(measurement, node)), node)
+        return pd.DataFrame([] if blocks is None else structure_sentences.quadrant_table(blocks))
 
     def levels(self, measurement: str, node: str) -> NodeLevels:
         """A measurement place by place on all nodes that can be compared with `node`."""

@@ -14,7 +14,7 @@ from nodeprint.campaign import gathered, job_status, run_files
 from nodeprint.data.format import record_format
 from nodeprint.judge import verdict
 from nodeprint.machine.topology import serialized
-from nodeprint.report import matrix_words
+from nodeprint.report.text import structure_sentences
 from nodeprint.settings.measurements import measurements
 from tests.support.real_parts import ROOT
 
@@ -36,7 +36,7 @@ def schema(name: str) -> dict[str, Any]:
     """The schema of this name: most are made from types, those of the configuration and of an add-on are files."""
     made = {
         "topology": serialized.schema,
-        "structure": matrix_words.schema,
+        "structure": structure_sentences.schema,
         "status": job_status.schema,
         "fleet": gathered.schema,
         "verdict": verdict.schema,

@@ -170,23 +170,24 @@ def glance(folder: Path, verdict: Verdict) -> tuple[Section, ...]:
 
 def _matrices(fleet: PackedFleet, nodes: Mapping[str, NodeVerdict], pairs: Sequence[str]) -> Iterator[Section]:
     # with matplotlib and SciPy it takes two seconds to import
-    from nodeprint.report import matrix_words, small_matrix  # noqa: PLC0415
+    from nodeprint.report import small_matrix  # noqa: PLC0415
     from nodeprint.report.figures.node_levels import levels  # noqa: PLC0415
+    from nodeprint.report.text import structure_sentences  # noqa: PLC0415
 
     of_each = [(name, levels(fleet, pair, name)) for name in nodes for pair in pairs]
     if any(of_node.imported for of_node in fleet.nodes):
         from nodeprint.report.figures import matrix  # noqa: PLC0415
 
         found = [(name, matrix.found_at(of_pair, name)) for name, of_pair in of_each]
-        summaries = [(name, matrix_words.structure_summary(of)) for name, of in found if of is not None]
+        summaries = [(name, structure_sentences.structure_summary(of)) for name, of in found if of is not None]
         words = tuple(f"{printable(name, _LONGEST)}: {summary}" for name, summary in summaries if summary)
         yield from [Section("", (Bullets(words),))] if words else []
     for name, of_pair in of_each:
         square = small_matrix.matrix(of_pair, name)
         yield from [Section("", (square,))] if square is not None else []
     for name, of_pair in of_each if len(nodes) == 1 else ():
-        sentences = matrix_words.placement_of_node(of_pair, name, nodes[name].fingerprint)
-        sentences += matrix_words.quadrants_of_node(of_pair, name)
+        sentences = structure_sentences.placement_of_node(of_pair, name, nodes[name].fingerprint)
+        sentences += structure_sentences.quadrants_of_node(of_pair, name)
         yield from [Section("", tuple(map(Text, sentences)))] if sentences else []
 
 

@@ -19,7 +19,7 @@ from nodeprint.errors import printable
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.machine.fingerprint import FIELDS, label
-from nodeprint.report import matrix_words, message_rates, names, other_programs, text
+from nodeprint.report import message_rates, names, other_programs, text
 from nodeprint.report.figures import matrix
 from nodeprint.report.pages import accepted, criteria, medians, method, not_passing, pictures, split_groups
 from nodeprint.report.pages.blocks import (
@@ -42,6 +42,7 @@ from nodeprint.report.pages.blocks import (
 from nodeprint.report.pages.common import agreement_table, anchor, appendix, finding_numbers, state_mark, without_empty
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.order import by_harm, natural, severity, worst_finding
+from nodeprint.report.text import structure_sentences
 from nodeprint.settings import config
 from nodeprint.settings.texts import say
 
@@ -208,7 +209,7 @@ def _machines(campaign: Campaign) -> list[Block]:
         if structure is None:
             continue
         machine = printable(name, 60)
-        if summary := matrix_words.structure_summary(structure):
+        if summary := structure_sentences.structure_summary(structure):
             blocks.append(Text(f"{machine}: {summary}"))
         blocks += [Advice(seen.text, seen.advice, "" if summary else machine) for seen in structure.findings]
     return [Figures(tuple(shown)), *blocks, Text(left_out)]

@@ -21,7 +21,6 @@ from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import (
     check_scripts,
-    matrix_words,
     message_rates,
     names,
     other_programs,
@@ -60,6 +59,7 @@ from nodeprint.report.pages.common import (
     without_empty,
 )
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.report.text import structure_sentences
 from nodeprint.settings.texts import say
 from nodeprint.structure.found import PairClass
 
@@ -230,7 +230,7 @@ def _matrix(
         *structure,
         Figures((*shown, *difference, *counted)),
         *([_messages(levels, node, jobs)] if messages else []),
-        Bullets(tuple(matrix_words.placement_of_node(levels, node, verdict.fingerprint)), bool(verdict.counted)),
+        Bullets(tuple(structure_sentences.placement_of_node(levels, node, verdict.fingerprint)), bool(verdict.counted)),
         Bullets(
             tuple(words for pair in measured for words in _quadrants(campaign, node, pair, measured[0])),
             bool(verdict.counted),
@@ -251,7 +251,7 @@ def _messages(levels: NodeLevels, node: str, jobs: Sequence[Job]) -> FactList:
 
 def _quadrants(campaign: Campaign, node: str, measurement: str, first: str) -> list[str]:
     """Return the sentences about quadrants, prefixed by the name of the measurement unless it is the `first`."""
-    sentences = matrix_words.quadrants_of_node(campaign.levels(measurement, node), node)
+    sentences = structure_sentences.quadrants_of_node(campaign.levels(measurement, node), node)
     name = text.sentence(text.measured(measurement))
     return sentences if measurement == first else [f"{name}: {words}" for words in sentences]
 
@@ -288,7 +288,7 @@ def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
     if seen is None:
         return []
     odd = tuple(Advice(finding.text, finding.advice) for finding in seen.findings)
-    summary = matrix_words.structure_summary(seen)
+    summary = structure_sentences.structure_summary(seen)
     if matrix.structure_at(levels, node) is None:
         return [Text(summary), *odd]
     rows = tuple(

@@ -12,12 +12,12 @@ from matplotlib.collections import LineCollection
 from nodeprint.data.places.layout import SOCKET
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report import matrix_words
 from nodeprint.report.figures import distributions, matrix, node_levels, render
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.found_parts import in_groups
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.figures.part_levels import PartLevel, part_levels
+from nodeprint.report.text import structure_sentences
 from nodeprint.simulate import Plan, fleet
 from nodeprint.structure.found import FoundLevel, PairClass, Structure
 
@@ -76,7 +76,7 @@ def test_labeled_machines_are_searched_where_they_are_asked() -> None:
     of = levels(labeled=True)
     matrix.of_node(of, NODE)
     assert not of.found
-    assert matrix_words.structure_summary(matrix.found_at(of, NODE)).startswith("16 groups of 4 CPUs: ")  # type: ignore[arg-type]
+    assert structure_sentences.structure_summary(matrix.found_at(of, NODE)).startswith("16 groups of 4 CPUs: ")  # type: ignore[arg-type]
 
 
 def test_levels_of_unlike_sockets_have_a_median_for_each() -> None:

@@ -13,9 +13,9 @@ from nodeprint.data.store import packing
 from nodeprint.machine.topology.presets import preset
 from nodeprint.readers import campaign_writer, matrix_file
 from nodeprint.report.figures.node_levels import levels
-from nodeprint.report.matrix_words import extreme_pairs, isolation, rooms
-from nodeprint.report.matrix_words import placement_of_node as of_node
-from nodeprint.report.matrix_words import placement_sentences as sentences
+from nodeprint.report.text.structure_sentences import extreme_pairs, isolation, rooms
+from nodeprint.report.text.structure_sentences import placement_of_node as of_node
+from nodeprint.report.text.structure_sentences import placement_sentences as sentences
 from nodeprint.simulate import Plan, Variation, fleet
 
 CPUS = (10, 11, 12, 13, 20, 21, 22, 23)

@@ -15,13 +15,13 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge import judge
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures.node_levels import levels
-from nodeprint.report.matrix_words import quadrant_blocks
-from nodeprint.report.matrix_words import quadrant_sentences as sentences
-from nodeprint.report.matrix_words import quadrant_table as table
-from nodeprint.report.matrix_words import quadrants_of_node as of_node
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import Bullets
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.report.text.structure_sentences import quadrant_blocks
+from nodeprint.report.text.structure_sentences import quadrant_sentences as sentences
+from nodeprint.report.text.structure_sentences import quadrant_table as table
+from nodeprint.report.text.structure_sentences import quadrants_of_node as of_node
 from nodeprint.simulate import Plan, Variation, fleet
 from nodeprint.structure.quadrants import QuadrantBlocks, dies, of_pairs
 

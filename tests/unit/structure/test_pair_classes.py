@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nodeprint import structure
-from nodeprint.report import matrix_words
+from nodeprint.report.text import structure_sentences
 from nodeprint.structure.found import PairClass
 from tests.support.latencies import Made, epyc, homed, made
 
@@ -25,7 +25,7 @@ def test_sockets_that_differ_have_a_median_each() -> None:
     assert (
         sum(pairs.pairs for of in (*(level.within for level in result.levels), socket.between) for pairs in of) == count
     )
-    text = matrix_words.structure_summary(result)
+    text = structure_sentences.structure_summary(result)
     assert text.startswith("16 groups of 4 CPUs: 24") and "on socket 0 and" in text and "(1.7 times)" in text
     assert text.endswith("One socket is slower: most likely the home of the line.")
 
@@ -33,7 +33,7 @@ def test_sockets_that_differ_have_a_median_each() -> None:
 def test_sockets_that_are_alike_have_one() -> None:
     result = structure.find(epyc(2, 4, 2, 4, 1, quadrant_steps=False).matrix, range(64))
     assert [set(parts(level.within)) for level in result.levels] == [{""}, {""}]
-    assert "slower" not in matrix_words.structure_summary(result)
+    assert "slower" not in structure_sentences.structure_summary(result)
 
 
 def test_parts_that_are_alike_are_named_together() -> None:
@@ -65,7 +65,9 @@ def test_groups_that_other_cores_do_not_show_are_no_level() -> None:
 
 def test_cores_without_threads_are_counted_as_cpus() -> None:
     machine = made({"ccx": np.arange(16) // 8}, {"ccx": 24.0}, 110.0)
-    assert matrix_words.structure_summary(structure.find(machine.matrix, range(16))).startswith("2 groups of 8 CPUs: 2")
+    assert structure_sentences.structure_summary(structure.find(machine.matrix, range(16))).startswith(
+        "2 groups of 8 CPUs: 2"
+    )
 
 
 def hybrid(cluster_ns: float, *, performance: int = 4, clusters: int = 2) -> Made:
