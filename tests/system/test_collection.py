@@ -102,6 +102,7 @@ def test_every_variable_of_the_specification_is_a_default_of_the_role() -> None:
             assert f"`{name}`" in (role / "README.md").read_text()
 
 
+@pytest.mark.long
 def test_installed_alone_it_prepares_measures_and_removes(installed: Path, tmp_path: Path) -> None:
     inventory = hosts(installed)
     assert "measure" in run(installed, "ansible-doc", "-t", "role", "nodeprint.nodeprint.nodeprint")

@@ -195,6 +195,7 @@ def test_each_partition_is_measured_and_a_missing_pmix_is_named(house: Path, slu
     assert records.read(path).header["transport"]["environment"] == {"OMPI_MCA_btl": "self,vader,tcp"}
 
 
+@pytest.mark.long
 def test_a_rank_that_is_killed_is_named_and_the_rest_is_continued(house: Path, slurm: Path, tmp_path: Path) -> None:
     out = tmp_path / "fabric.jsonl"
     command = [*between_nodes(house, out), "--mix", "--passes", "200", "--samples", "50"]
@@ -243,6 +244,7 @@ def process_with(*words: bytes, without: bytes = b"\0\0", environment_of: bytes 
     raise AssertionError(words)
 
 
+@pytest.mark.long
 def test_a_firewall_between_two_nodes_is_named(house: Path, slurm: Path, tmp_path: Path) -> None:
     """What cn02 sends to cn04 from or to MPI's ports goes to a neighbor that is not there: a firewall that drops."""
     nobody, table = "10.77.99.99", ("table", "100")

@@ -58,6 +58,7 @@ def test_a_killed_login_two_calls_at_once_and_a_controller_that_is_away(house: P
     nothing_is_left(campaign)
 
 
+@pytest.mark.long
 def test_a_node_that_crashes_costs_itself_alone_and_is_measured_in_a_new_job(house: Path, slurm: Path) -> None:
     campaign = Campaign(house, slurm, "crashed", passes=16)
     process = campaign.call()

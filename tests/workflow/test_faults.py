@@ -51,6 +51,7 @@ def small(house: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Path, P
         yield folder, config
 
 
+@pytest.mark.long
 @pytest.mark.machine
 def test_a_full_disk_is_told_and_then_gone_on_from(house: Path, small: tuple[Path, Path]) -> None:
     """Room ends with the survey and the records."""

@@ -223,7 +223,15 @@ def started(house: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Path,
 
 # node-run or the kernel alone: test_node_run
 @pytest.mark.usefixtures("paced")
-@pytest.mark.parametrize("victims", [("run.py",), ("snakemake",), ("snakemake", "node-run", "coherence")], ids="+".join)
+@pytest.mark.parametrize(
+    "victims",
+    [
+        pytest.param(("run.py",), marks=pytest.mark.long),
+        pytest.param(("snakemake",), marks=pytest.mark.long),
+        ("snakemake", "node-run", "coherence"),
+    ],
+    ids="+".join,
+)
 def test_killed_in_the_middle_then_continued(
     house: Path, started: tuple[Path, Path, subprocess.Popen[str]], victims: tuple[str, ...]
 ) -> None:

@@ -36,6 +36,8 @@ CONTENT: dict[str, bytes] = {
     "xml": b"<topology><object type='Machine'/></topology>",
     "matrix": b"1,2,3\n4,5,1e999\n",
 }
+#: What is not a file that can be read.
+NO_FILES = ("missing", "folder", "loop", "below-a-file", "too-long", "unreadable", "device")
 
 
 @pytest.fixture(scope="module")
@@ -133,9 +135,10 @@ def test_bad_usage_is_one_sentence(
     assert said.err.count("\n") == 1 and not said.out
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("command", "name"), in_turn(COMMANDS, [*CONTENT, *NO_FILES], of_each=7))
 def test_no_input_gives_a_traceback(
     command: str,
+    name: str,
     bad: dict[str, Path],
     good: Path,
     tmp_path: Path,
@@ -144,20 +147,20 @@ def test_no_input_gives_a_traceback(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "matrix.csv").write_text(MATRIX)
-    for name, path in bad.items():
-        if name in CONTENT:  # a call may write where it is told to
-            (path := tmp_path / name).write_bytes(CONTENT[name])
-        elif name == "folder":
-            (path := tmp_path / name).mkdir()
-        words = {"IN": str(path), "GOOD": str(good), "MATRIX": "matrix.csv", "OUT": f"out-{name}"}
-        code = call(*(words.get(word, word.replace("OUT", words["OUT"])) for word in command.split()))
-        said = capsys.readouterr()
-        assert code in (0, 1, 2), (command, name)
-        assert "Traceback" not in said.err + said.out, (command, name)
-        if code == 2 and "Usage" not in said.err:
-            assert said.err.startswith("nodeprint: "), (command, name, said.err)
-            assert said.err.count("\n") == 1, (command, name, said.err)
-            assert ";" in said.err, (command, name, said.err, "no advice")
+    path = bad[name]
+    if name in CONTENT:  # a call may write where it is told to
+        (path := tmp_path / name).write_bytes(CONTENT[name])
+    elif name == "folder":
+        (path := tmp_path / name).mkdir()
+    words = {"IN": str(path), "GOOD": str(good), "MATRIX": "matrix.csv", "OUT": "out"}
+    code = call(*(words.get(word, word.replace("OUT", words["OUT"])) for word in command.split()))
+    said = capsys.readouterr()
+    assert code in (0, 1, 2)
+    assert "Traceback" not in said.err + said.out
+    if code == 2 and "Usage" not in said.err:
+        assert said.err.startswith("nodeprint: "), said.err
+        assert said.err.count("\n") == 1, said.err
+        assert ";" in said.err, "no advice"
 
 
 #: Files of a campaign that are read again.

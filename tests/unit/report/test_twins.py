@@ -30,7 +30,7 @@ _COMPARED = ("ns", "µs", "GB/s", "GHz", "times")
 _NOISE = 0.06
 
 
-@pytest.fixture(scope="module", params=["rome-2x64", "milan-2x64"])
+@pytest.fixture(scope="module", params=["rome-2x64", pytest.param("milan-2x64", marks=pytest.mark.long)])
 def pages(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
     """Pages of healthy nodes, and of node003, in which the path between two quadrants is slow."""
     plan = Plan(

@@ -146,7 +146,7 @@ def test_mutated_records_end_in_one_sentence(
     _mapped_or_refused(_mutated(content, data), tmp_path_factory.getbasetemp() / "mutated.jsonl")
 
 
-@settings(max_examples=2000)
+@settings(max_examples=400)
 @given(st.data())
 def test_mutated_tables_end_in_one_sentence(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     _mapped_or_refused(_mutated(TINY, data), tmp_path_factory.getbasetemp() / "mutated.csv")
