@@ -4,7 +4,7 @@ CONFIG ?= config/config.yaml
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 LINT = python workflow shell ansible kernels
-.PHONY: help demo run cluster report setup kernels able-to-run able-to-test lint $(LINT:%=lint-%) format test test-pure test-machine test-emulated test-recipes test-all fuzz test-fresh test-offline test-quick mutants bench wheel collection bundle docs pictures clean
+.PHONY: help demo run cluster report setup kernels able-to-build able-to-run able-to-test lint $(LINT:%=lint-%) format test test-pure test-machine test-emulated test-recipes test-all fuzz test-fresh test-offline test-quick mutants bench wheel collection bundle docs pictures clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -22,7 +22,7 @@ option = $(if $(filter-out undefined,$(origin $(2))),--$(1) '$($(2))')
 CONFIGURED = --config '$(CONFIG)' $(call option,campaign,CAMPAIGN) $(call option,preset,PRESET) $(call option,launch,LAUNCH) \
 	$(call option,partition,PARTITION) $(call option,hosts,HOSTS)
 
-run: able-to-run kernels ## measure (here, or as the configuration says), judge, and write the PDF
+run: able-to-build able-to-run kernels ## measure (here, or as the configuration says), judge, and write the PDF
 	@workflow/run $(CONFIGURED) $(call option,again,NODES) $(call option,fail-on,FAIL_ON)
 
 COUNT ?= 3
@@ -138,6 +138,9 @@ clean: ## remove what was built (not what was measured)
 
 # What is installed is looked at in each call; only Python's packages have stamps, and are asked for again when the locked
 # ones change. The system's packages come first, as a Python may be among them.
+able-to-build:
+	@setup/kernels --possible
+
 able-to-run:
 	@setup/system python run
 	@$(MAKE) --silent --no-print-directory .venv/packages.stamp

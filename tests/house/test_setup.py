@@ -353,6 +353,32 @@ def test_static_kernels_stand_in_for_a_compiler(bare: Path, tmp_path: Path) -> N
     assert (static.parent / "hashes.tsv").read_text() == "coherence\t0123\n"
 
 
+@pytest.mark.parametrize(
+    ("uid", "static", "possible"), [("1000", False, False), ("1000", True, True), ("0", False, True)]
+)
+def test_a_run_that_cannot_build_stops_before_any_package(
+    bare: Path, tmp_path: Path, uid: str, static: bool, possible: bool
+) -> None:
+    """Root installs a compiler; without one an ordinary user gets the administrator's line at once."""
+    add(bare, "id", f"echo {uid}")
+    python(bare, "python3.11", "3.11", "complete")
+    if static:
+        (tmp_path / "kernels/build").mkdir(parents=True)
+        add(tmp_path / "kernels/build/static", "coherence", "exit 0")
+    done = subprocess.run(
+        [ROOT / "setup/kernels", "--possible"],
+        env={"PATH": str(bare)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == (0 if possible else 1), done.stderr
+    assert ("dnf install -y --setopt=strict=0 gcc" in done.stderr) is not possible
+    assert ("setup: no compiler (gcc) and no static kernels" in done.stderr) is not possible
+
+
 @pytest.mark.parametrize("tool, command", [("micromamba", "create"), ("mamba", "env create"), ("conda", "env create")])
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
 def test_conda_is_asked_once_for_the_environment(bare: Path, tool: str, command: str, lock: str) -> None:
