@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -15,10 +16,23 @@ struct cgroup_files {
     const char *limit, *brake, *usage, *cache; /* the last: its name in memory.stat */
 };
 
-static const struct cgroup_files version_1 = {"memory.limit_in_bytes", NULL, "memory.usage_in_bytes",
-                                              "total_inactive_file "};
+/* What a controller limits, by its files in both versions of control groups. */
+struct controller {
+    const char *name;
+    struct cgroup_files version_1, version_2;
+};
+
 /* Above memory.high nothing is killed, but who takes memory is made to wait for as long as it takes. */
-static const struct cgroup_files version_2 = {"memory.max", "memory.high", "memory.current", "inactive_file "};
+static const struct controller memory = {
+    "memory",
+    {"memory.limit_in_bytes", NULL, "memory.usage_in_bytes", "total_inactive_file "},
+    {"memory.max", "memory.high", "memory.current", "inactive_file "},
+};
+static const struct controller tasks = {
+    "pids",
+    {"pids.max", NULL, "pids.current", NULL},
+    {"pids.max", NULL, "pids.current", NULL},
+};
 
 /* The number behind `name` in a file (at its beginning where `name` is NULL); UINT64_MAX when there is none ("max"). */
 static uint64_t number_in(const char *folder, const char *file, const char *name) {
@@ -43,7 +57,7 @@ static uint64_t left_in(const char *folder, const struct cgroup_files *files) {
     uint64_t limit = number_in(folder, files->limit, NULL), usage = number_in(folder, files->usage, NULL);
     if (files->brake != NULL) limit = least(limit, number_in(folder, files->brake, NULL));
     if (limit == UINT64_MAX || usage == UINT64_MAX) return UINT64_MAX;
-    uint64_t cache = number_in(folder, "memory.stat", files->cache);
+    uint64_t cache = files->cache != NULL ? number_in(folder, "memory.stat", files->cache) : UINT64_MAX;
     if (cache != UINT64_MAX) usage -= cache < usage ? cache : usage;
     return limit > usage ? limit - usage : 0;
 }
@@ -63,7 +77,7 @@ static uint64_t left_up_from(const char *root, const char *mount, const char *pa
     }
 }
 
-uint64_t cgroup_left(const char *root, const char *membership) {
+static uint64_t left_by(const struct controller *controller, const char *root, const char *membership) {
     uint64_t left = UINT64_MAX;
     FILE *file = fopen(membership, "re");
     char line[PATH_MAX];
@@ -74,15 +88,26 @@ uint64_t cgroup_left(const char *root, const char *membership) {
         *path++ = '\0';
         controllers++;
         if (*controllers == '\0') {
-            left = least(left, left_up_from(root, "/fs/cgroup", path, &version_2));
-            left = least(left, left_up_from(root, "/fs/cgroup/unified", path, &version_2));
+            left = least(left, left_up_from(root, "/fs/cgroup", path, &controller->version_2));
+            left = least(left, left_up_from(root, "/fs/cgroup/unified", path, &controller->version_2));
         }
         for (char *rest = controllers, *name; (name = strtok_r(rest, ",", &rest)) != NULL;)
-            if (strcmp(name, "memory") == 0)
-                left = least(left, left_up_from(root, "/fs/cgroup/memory", path, &version_1));
+            if (strcmp(name, controller->name) == 0) {
+                char mount[64];
+                snprintf(mount, sizeof mount, "/fs/cgroup/%s", name);
+                left = least(left, left_up_from(root, mount, path, &controller->version_1));
+            }
     }
     if (file != NULL) fclose(file);
     return left;
+}
+
+uint64_t cgroup_left(const char *root, const char *membership) {
+    return left_by(&memory, root, membership);
+}
+
+uint64_t cgroup_tasks_left(const char *root, const char *membership) {
+    return left_by(&tasks, root, membership);
 }
 
 /* `column` of /proc/self/statm counts what the limit is on. */
@@ -111,6 +136,32 @@ struct limit memory_limit_in_all(void) {
     for (size_t i = 1; i < sizeof limits / sizeof *limits; i++)
         if (limits[i].bytes < tightest.bytes) tightest = limits[i];
     return tightest;
+}
+
+static bool has_room_for(size_t stack) {
+    void *bytes = mmap(NULL, stack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (bytes != MAP_FAILED) munmap(bytes, stack);
+    return bytes != MAP_FAILED;
+}
+
+void thread_obstacle(int error, size_t stack, struct text *sentence) {
+    struct rlimit own = {.rlim_cur = RLIM_INFINITY};
+    char membership[PATH_MAX];
+    snprintf(membership, sizeof membership, "%s/self/cgroup", procfs());
+    bool limited = geteuid() != 0 && getrlimit(RLIMIT_NPROC, &own) == 0 && own.rlim_cur != RLIM_INFINITY;
+    if (error == EINVAL)
+        text_add(sentence, "The CPU is offline or outside the cpuset; choose others with --cpus.");
+    else if (error != EAGAIN && error != ENOMEM)
+        text_add(sentence, "Check what restricts the threads of this process.");
+    else if (cgroup_tasks_left(sysfs(), membership) == 0)
+        text_add(sentence, "The control group is full; raise its pids.max (TasksMax in systemd).");
+    else if (!has_room_for(stack))
+        text_add(sentence, "No memory is left for its stack; free memory or raise ulimit -v.");
+    else if (limited)
+        text_add(sentence, "ulimit -u allows this user %llu processes and threads; raise it.",
+                 (unsigned long long)own.rlim_cur);
+    else
+        text_add(sentence, "Raise pids.max of the control group, ulimit -u or kernel.threads-max, or free memory.");
 }
 
 struct limit memory_limit(const struct machine *machine, int node) {

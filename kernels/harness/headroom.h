@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "machine.h"
+#include "text.h"
 
 struct limit {
     uint64_t bytes;   /* UINT64_MAX where nothing limits */
@@ -20,5 +21,11 @@ struct limit memory_limit(const struct machine *machine, int node);
 /* What the control groups that `membership` (/proc/self/cgroup) names leave, below `root`; both versions, parents
  * included. Page cache that is not in use counts as free. */
 uint64_t cgroup_left(const char *root, const char *membership);
+
+/* The same for processes and threads (pids.max). */
+uint64_t cgroup_tasks_left(const char *root, const char *membership);
+
+/* Add to `sentence` why pthread_create may have returned `error` for a thread with so large a stack, and the remedy. */
+void thread_obstacle(int error, size_t stack, struct text *sentence);
 
 #endif

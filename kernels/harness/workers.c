@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "fail.h"
+#include "headroom.h"
 #include "machine.h"
 
 enum { STACK_BYTES = 256 * 1024 };
@@ -128,7 +129,12 @@ static void create(struct worker *worker, bool pin) {
     if (error == 0) error = pthread_create(&worker->thread, &attributes, work, worker);
     if (error == 0 && pin) error = pthread_setaffinity_np(worker->thread, bytes, mask);
 #endif
-    if (error != 0) fail(EXIT_NOT_AS_ASKED, "no thread could be started on CPU %d: %s", worker->cpu, strerror(error));
+    if (error != 0) {
+        struct text obstacle = {0};
+        thread_obstacle(error, STACK_BYTES, &obstacle);
+        fail(EXIT_NOT_AS_ASKED, "no thread could be started on CPU %d (pthread_create: %s). %s", worker->cpu,
+             strerror(error), obstacle.data);
+    }
     pthread_attr_destroy(&attributes);
     CPU_FREE(mask);
 }

@@ -114,6 +114,16 @@ static void test_control_groups(void) {
     put(root, "fs/cgroup/memory/memory.limit_in_bytes", "8000\n");
     put(root, "fs/cgroup/memory/memory.usage_in_bytes", "1000\n");
     CHECK(cgroup_left(root, membership) == 7000);
+
+    CHECK(cgroup_tasks_left(root, membership) == UINT64_MAX);
+    put(root, "membership", "4:pids:/box\n");
+    put(root, "fs/cgroup/pids/box/pids.max", "20\n");
+    put(root, "fs/cgroup/pids/box/pids.current", "19\n");
+    CHECK(cgroup_tasks_left(root, membership) == 1);
+    put(root, "membership", "0::/job/step\n");
+    put(root, "fs/cgroup/job/pids.max", "12\n");
+    put(root, "fs/cgroup/job/pids.current", "12\n");
+    CHECK(cgroup_tasks_left(root, membership) == 0);
     CHECK(nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS) == 0);
 }
 

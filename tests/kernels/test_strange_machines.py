@@ -12,10 +12,12 @@ import itertools
 import json
 import os
 import platform
+import resource
 import shlex
 import shutil
 import struct
 import subprocess
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -127,6 +129,49 @@ def test_a_home_that_may_not_be_used_is_refused_with_the_reason(tmp_path: Path) 
     arguments = ["--op", "cas", "--cpus", CPUS, "--home", "1"]
     result = call("coherence", tmp_path / "r.jsonl", *arguments, env=strange(tmp_path, (4000, 4000), allowed="0"))
     assert result.returncode == 3 and "not allowed to this process" in result.stderr
+
+
+# ---- no thread can be started ----
+
+
+def test_a_thread_that_cannot_be_started_names_the_limit(tmp_path: Path) -> None:
+    """Of a user without privileges, to whom ulimit -u applies; the control group is a tree in place of /sys."""
+    need(root="measure as another user", cpus=2)
+    folder = Path(tempfile.mkdtemp(prefix="nodeprint-threads-"))
+    user = 61234  # nobody else's: its processes count
+    try:
+        folder.chmod(0o777)
+        shutil.copy(built() / "clock", folder)
+        group = {
+            "proc/self/cgroup": "0::/job",
+            "sys/fs/cgroup/job/pids.max": "40",
+            "sys/fs/cgroup/job/pids.current": "39",
+        }
+        write(folder, group)
+
+        def refusal() -> str:
+            done = call(
+                "clock",
+                folder / "r.jsonl",
+                "--op",
+                "alone",
+                "--cpus",
+                CPUS,
+                folder=folder,
+                user=user,
+                env=os.environ | {"NODEPRINT_SYSFS": f"{folder}/sys", "NODEPRINT_PROCFS": f"{folder}/proc"},
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)),
+            )
+            assert done.returncode == 3, done.stderr
+            (line,) = done.stderr.splitlines()
+            return line
+
+        cause = f"no thread could be started on CPU {ALLOWED[0]} (pthread_create: Resource temporarily unavailable). "
+        assert refusal().endswith(cause + "ulimit -u allows this user 1 processes and threads; raise it.")
+        write(folder, {"sys/fs/cgroup/job/pids.current": "40"})
+        assert refusal().endswith(cause + "The control group is full; raise its pids.max (TasksMax in systemd).")
+    finally:
+        shutil.rmtree(folder)
 
 
 # ---- no right to place memory: containers without CAP_SYS_NICE ----
@@ -382,6 +427,8 @@ def test_a_preset_measures_hops_at_homes_of_both_sockets(
                 layout(tmp_path / str(sockets), sockets, 2 // sockets, 4),
                 row.kernel,
                 *row.arguments.split(),
+                "--op",
+                "alone",
                 "--cpus",
                 "0-7",
             )["pairs"]
