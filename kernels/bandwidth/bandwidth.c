@@ -67,13 +67,6 @@ struct shape {
 };
 static const struct shape *shape;
 
-/* Of the selection, as the workers are. */
-static size_t index_of_cpu(const struct run *run, int64_t cpu) {
-    size_t i = 0;
-    while (run->selection.cpus.cpu[i] != cpu) i++;
-    return i;
-}
-
 static size_t index_of_node(const struct run *run, int number) {
     size_t n = 0;
     while (n + 1 < run->machine.nodes && run->machine.node[n].number != number) n++;
@@ -110,9 +103,9 @@ static const char *const scaling_words[] = {"ccx", "node", "socket", NULL};
 
 static size_t members_of_scope(const struct run *run, const struct unit *unit, size_t *roles) {
     const struct cpu_place *place = run->selection.place;
-    size_t count = 0, first = index_of_cpu(run, run->chosen.cpu[0]);
+    size_t count = 0, first = run_worker(run, run->chosen.cpu[0]);
     for (size_t c = 0; c < run->chosen.count && (unit->key[1] == 0 || count < (size_t)unit->key[1]); c++) {
-        size_t i = index_of_cpu(run, run->chosen.cpu[c]);
+        size_t i = run_worker(run, run->chosen.cpu[c]);
         bool inside = unit->key[0] == SCALING_CCX    ? place[i].l3 == place[first].l3
                       : unit->key[0] == SCALING_NODE ? place[i].node == place[first].node
                                                      : place[i].socket == place[first].socket;
@@ -126,7 +119,7 @@ static const struct shape scaling_shape = {members_of_scope, own_node, 2};
 /* --- cpus */
 
 static size_t member_alone(const struct run *run, const struct unit *unit, size_t *roles) {
-    roles[0] = index_of_cpu(run, unit->key[0]);
+    roles[0] = run_worker(run, unit->key[0]);
     return 1;
 }
 
@@ -156,7 +149,7 @@ static bool same_group(const struct run *run, size_t i, size_t j, enum group gro
 }
 
 static size_t members_of_group(const struct run *run, const struct unit *unit, enum group group, size_t *roles) {
-    size_t count = 0, first = index_of_cpu(run, unit->key[0]);
+    size_t count = 0, first = run_worker(run, unit->key[0]);
     for (size_t i = 0; i < run->selection.cpus.count; i++)
         if (same_group(run, i, first, group)) roles[count++] = i;
     return count;

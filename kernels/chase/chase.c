@@ -352,7 +352,7 @@ static const struct field page_fields[] = {FIELDS_OF_A_CHASE,
 
 static unsigned measure(struct run *run, int cpu, struct trip *trip, struct result *result) {
     double values[BATCHES];
-    size_t member = workers_on(&run->workers, cpu);
+    size_t member = run_worker(run, cpu);
     trip->chase = (struct chase){.batches = BATCHES, .values = values};
     workers_run(&run->workers, &member, 1, travel, trip);
     result->values[CORE_HZ] = trip->hz;
@@ -397,7 +397,7 @@ static unsigned measure_pages(struct run *run, uint32_t pass, const struct unit 
     area.buffer.size = size == PAGE_GIGANTIC ? wanted_bytes : area.buffer.size; /* of the page what others have, too */
     struct trip trip = {.area = &area, .lines = area.buffer.size / ELEMENT_BYTES, .cold = true};
     trip.random = random_stream(run->seed + run->segment, 102, pass);
-    size_t member = workers_on(&run->workers, cpu);
+    size_t member = run_worker(run, cpu);
     if (size == PAGE_BASE || huge_share >= 1) {
         workers_run(&run->workers, &member, 1, lay_area, &trip);
         flags = measure(run, cpu, &trip, result);

@@ -145,7 +145,7 @@ static void facts(struct run *run, bool end, struct text *members) {
 
 static unsigned measure_alone(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
-    size_t member = workers_on(&run->workers, (int)unit->key[0]);
+    size_t member = run_worker(run, unit->key[0]);
     run_session(run, &member, 1, ALONE_WINDOWS * WINDOW_S);
     if (series[member].stopped) return UNIT_STOPPED;
     set_series(&series[member], result->values);
@@ -162,7 +162,7 @@ static unsigned measure_together(struct run *run, uint32_t pass, const struct un
         series_pass = pass;
     }
     if (run_stopping()) return UNIT_STOPPED;
-    set_series(&series[workers_on(&run->workers, (int)unit->key[0])], result->values);
+    set_series(&series[run_worker(run, unit->key[0])], result->values);
     return 0;
 }
 

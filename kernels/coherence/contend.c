@@ -158,8 +158,7 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
 
 static unsigned measure_pair(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
-    const size_t members[] = {workers_on(&run->workers, (int)unit->key[1]),
-                              workers_on(&run->workers, (int)unit->key[2])};
+    const size_t members[] = {run_worker(run, unit->key[1]), run_worker(run, unit->key[2])};
     return measure_crowd(run, (enum kind)unit->key[0], members, 2, run_home(run, (int)unit->key[3]), result);
 }
 

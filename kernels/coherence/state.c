@@ -21,6 +21,7 @@
 #include "harness/die.h"
 #include "harness/fail.h"
 #include "harness/frequency.h"
+#include "harness/proc.h"
 #include "harness/schedule.h"
 
 enum { LINES = 64, ROUNDS = 9, ALL_LINES = LINES * ROUNDS, PAGE_LINES = 64, DRAW_CHASE = 200, CLOCK_READS = 100 };
@@ -240,14 +241,6 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
 
 static char vendor[64]; /* empty where the system does not report it */
 
-static void read_vendor(void) {
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    char line[8192];
-    while (file != NULL && vendor[0] == '\0' && fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, "vendor_id : %63s", vendor) != 1) vendor[0] = '\0';
-    if (file != NULL) fclose(file);
-}
-
 /* Why this processor has no such state; NULL where it may have. */
 static const char *no_such_state(enum state state) {
     if (state == STATE_O && strcmp(vendor, "GenuineIntel") == 0) return "not on this CPU: Intel has MESIF";
@@ -286,7 +279,7 @@ static void plan(struct run *run) {
     run->batches = 1;
     run->round_trips = 1;
     select_require_pairs(&run->selection);
-    read_vendor();
+    cpuinfo_first("vendor_id", vendor, sizeof vendor);
     die = grow(NULL, run->cpus.count, sizeof *die);
     die_of_cpus(&run->selection, die);
     for (size_t i = 0; i < run->selection.pair_count; i++) {

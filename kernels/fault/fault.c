@@ -9,6 +9,7 @@
 #include "harness/clock.h"
 #include "harness/fail.h"
 #include "harness/frequency.h"
+#include "harness/proc.h"
 #include "harness/run.h"
 #include "harness/stats.h"
 
@@ -88,7 +89,7 @@ static void touch_all(size_t role, void *argument) {
     for (size_t batch = 0; batch < BATCHES; batch++) {
         if (at + touching->batch > touching->size) { /* all is touched: back with it */
             touching->asked_bytes += touching->size;
-            touching->huge_bytes += buffer_huge_bytes(touching->bytes);
+            touching->huge_bytes += smaps_huge_bytes(touching->bytes);
             if (madvise(touching->bytes, touching->size, MADV_DONTNEED) != 0)
                 fail(EXIT_NOT_AS_ASKED, "memory cannot be given back: %s", strerror(errno));
             at = 0;

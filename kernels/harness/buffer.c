@@ -11,6 +11,7 @@
 #include "fail.h"
 #include "headroom.h"
 #include "memory.h"
+#include "proc.h"
 
 enum {
     SPARE_BYTES = 64 << 20,      /* what is left to everything else */
@@ -102,25 +103,6 @@ unsigned char *buffer_map(size_t size, size_t align) {
     return mprotect(inner, size, PROT_READ | PROT_WRITE) == 0 ? inner : NULL;
 }
 
-size_t buffer_huge_bytes(const unsigned char *bytes) {
-    FILE *smaps = fopen("/proc/self/smaps", "re");
-    char line[4096];
-    bool inside = false;
-    unsigned long kib = 0, found = 0;
-    while (smaps != NULL && fgets(line, sizeof line, smaps) != NULL) {
-        unsigned long start, end;
-        if (sscanf(line, "%lx-%lx ", &start, &end) == 2) {
-            if (inside) break;
-            inside = start == (uintptr_t)bytes;
-        }
-        if (inside &&
-            (sscanf(line, "AnonHugePages: %lu kB", &kib) == 1 || sscanf(line, "Private_Hugetlb: %lu kB", &kib) == 1))
-            found += kib;
-    }
-    if (smaps != NULL) fclose(smaps);
-    return found << 10;
-}
-
 bool buffer_huge_pages_work(void) {
     enum { MOST_BYTES = 32 << 20 };
     char content[64];
@@ -131,7 +113,7 @@ bool buffer_huge_pages_work(void) {
     if (bytes == NULL) return false;
     bool work = madvise(bytes, size, MADV_HUGEPAGE) == 0;
     memset(bytes, 1, size);
-    work = work && buffer_huge_bytes(bytes) == size;
+    work = work && smaps_huge_bytes(bytes) == size;
     munmap(bytes, size);
     return work;
 }
@@ -164,7 +146,7 @@ static void fill(struct buffer *buffer, struct workers *workers, const size_t *t
         errno != EINVAL) /* EINVAL: a kernel without huge pages */
         fail(EXIT_NOT_AS_ASKED, "madvise failed: %s", strerror(errno));
     workers_run(workers, touchers, count, touch, &touching);
-    buffer->huge_bytes = buffer_huge_bytes(buffer->bytes);
+    buffer->huge_bytes = smaps_huge_bytes(buffer->bytes);
     bool huge = buffer->huge_bytes >= buffer->size;
     buffer->page_bytes = huge ? page : base_page();
     buffer->pages = !huge ? (buffer->huge_bytes > 0 ? "mixed" : "base") : is_reserved(pages) ? "huge" : "thp";

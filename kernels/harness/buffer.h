@@ -33,9 +33,6 @@ struct buffer {
  * /proc. NULL where it cannot be had. */
 unsigned char *buffer_map(size_t size, size_t align);
 
-/* Bytes in huge pages of the mapping that begins at `bytes`, from /proc/self/smaps. */
-size_t buffer_huge_bytes(const unsigned char *bytes);
-
 /* Whether this system gives transparent huge pages of up to 32 MiB: it is asked for one. */
 bool buffer_huge_pages_work(void);
 

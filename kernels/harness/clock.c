@@ -2,8 +2,9 @@
 
 #include <math.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "proc.h"
 
 struct clock_facts clock_facts;
 bool clock_is_counter;
@@ -23,14 +24,9 @@ double clock_thread_s(void) {
 /* x86: the counter must run at one rate and through sleep. aarch64: the generic timer does by its architecture. */
 static bool counter_is_invariant(void) {
 #if defined(__x86_64__)
-    FILE *file = fopen("/proc/cpuinfo", "re");
-    char line[8192];
-    bool invariant = false;
-    while (file != NULL && !invariant && fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, "flags", 5) == 0)
-            invariant = strstr(line, " constant_tsc") != NULL && strstr(line, " nonstop_tsc") != NULL;
-    if (file != NULL) fclose(file);
-    return invariant;
+    char flags[8192];
+    cpuinfo_first("flags", flags, sizeof flags);
+    return strstr(flags, " constant_tsc") != NULL && strstr(flags, " nonstop_tsc") != NULL;
 #elif defined(__aarch64__)
     return true;
 #else

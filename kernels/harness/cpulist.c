@@ -12,10 +12,14 @@ void cpulist_add(struct cpulist *list, int cpu) {
     list->cpu[list->count++] = cpu;
 }
 
+size_t cpulist_index(const struct cpulist *list, int cpu) {
+    size_t i = 0;
+    while (i < list->count && list->cpu[i] != cpu) i++;
+    return i;
+}
+
 bool cpulist_has(const struct cpulist *list, int cpu) {
-    for (size_t i = 0; i < list->count; i++)
-        if (list->cpu[i] == cpu) return true;
-    return false;
+    return cpulist_index(list, cpu) < list->count;
 }
 
 static int ascending(const void *a, const void *b) {

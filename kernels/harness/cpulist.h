@@ -17,6 +17,8 @@ struct cpulist {
 /* Parse `text` into `list`. False, with a static reason in `why`, when it is no such list or names a CPU twice. */
 bool cpulist_parse(const char *text, struct cpulist *list, const char **why);
 void cpulist_add(struct cpulist *list, int cpu);
+/* Where a CPU is in the list; `count` where it is not there. */
+size_t cpulist_index(const struct cpulist *list, int cpu);
 bool cpulist_has(const struct cpulist *list, int cpu);
 void cpulist_sort(struct cpulist *list);
 void cpulist_free(struct cpulist *list);

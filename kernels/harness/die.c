@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fail.h"
+#include "proc.h"
 
 struct l3 {
     int first, socket; /* the lowest CPU, as struct cpu_place names an L3 */
@@ -29,21 +30,30 @@ static int reported_die(const struct selection *selection, size_t i) {
     return found;
 }
 
-/* Family and model of the processors in /proc/cpuinfo, and the APIC id of each CPU (-1 unknown), `cpus` of them. */
-static void read_cpuinfo(int *family, int *model, long *apicid, int cpus) {
-    char path[4096], line[4096];
-    int cpu = -1, number;
-    snprintf(path, sizeof path, "%s/cpuinfo", procfs());
-    *family = *model = -1;
-    for (int i = 0; i < cpus; i++) apicid[i] = -1;
-    FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "processor : %d", &number) == 1) cpu = number;
-        if (sscanf(line, "cpu family : %d", &number) == 1) *family = number;
-        if (sscanf(line, "model : %d", &number) == 1) *model = number;
-        if (sscanf(line, "apicid : %d", &number) == 1 && cpu >= 0 && cpu < cpus) apicid[cpu] = number;
-    }
-    if (file != NULL) fclose(file);
+/* Family and model of the processors in cpuinfo, and the APIC id of each CPU (-1 unknown), `cpus` of them. */
+struct processors {
+    int family, model, cpus, cpu;
+    long *apicid;
+};
+
+static bool read_processor(const char *field, const char *value, void *argument) {
+    struct processors *processors = argument;
+    int number;
+    if (sscanf(value, "%d", &number) != 1) return true;
+    if (strcmp(field, "processor") == 0) processors->cpu = number;
+    if (strcmp(field, "cpu family") == 0) processors->family = number;
+    if (strcmp(field, "model") == 0) processors->model = number;
+    bool known = processors->cpu >= 0 && processors->cpu < processors->cpus;
+    if (strcmp(field, "apicid") == 0 && known) processors->apicid[processors->cpu] = number;
+    return true;
+}
+
+static struct processors read_processors(int cpus) {
+    struct processors processors = {.family = -1, .model = -1, .cpus = cpus, .cpu = -1};
+    processors.apicid = grow(NULL, (size_t)cpus, sizeof *processors.apicid);
+    for (int i = 0; i < cpus; i++) processors.apicid[i] = -1;
+    cpuinfo_read(read_processor, &processors);
+    return processors;
 }
 
 /* Rome (17h/31h) and Bergamo (19h/A0h). */
@@ -91,17 +101,17 @@ static void pair_l3s(const struct selection *selection, const struct l3 *l3s, si
 
 void die_of_cpus(const struct selection *selection, int *die) {
     bool reported = false;
-    int highest = 0, family, model;
+    int highest = 0;
     for (size_t i = 0; i < selection->cpus.count; i++) {
         die[i] = reported_die(selection, i);
         reported = reported || die[i] >= 0;
         if (selection->cpus.cpu[i] > highest) highest = selection->cpus.cpu[i];
     }
     if (reported) return;
-    long *apicid = grow(NULL, (size_t)highest + 1, sizeof *apicid);
+    struct processors processors = read_processors(highest + 1);
     struct l3 *l3s = grow(NULL, selection->cpus.count, sizeof *l3s);
-    read_cpuinfo(&family, &model, apicid, highest + 1);
-    if (has_two_ccx_a_ccd(family, model)) pair_l3s(selection, l3s, l3s_of(selection, apicid, l3s), die);
-    free(apicid);
+    if (has_two_ccx_a_ccd(processors.family, processors.model))
+        pair_l3s(selection, l3s, l3s_of(selection, processors.apicid, l3s), die);
+    free(processors.apicid);
     free(l3s);
 }

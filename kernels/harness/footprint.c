@@ -1,13 +1,13 @@
 #include "footprint.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cache.h"
 #include "fail.h"
 #include "machine.h"
+#include "proc.h"
 #include "select.h"
 
 enum {
@@ -25,12 +25,8 @@ struct caches {
 
 /* Whether cores allocate in their own L3 alone: AMD's, and Hygon's, which are AMD's too. */
 static bool own_l3_alone(void) {
-    char path[4096], line[4096], vendor[64] = "";
-    snprintf(path, sizeof path, "%s/cpuinfo", procfs());
-    FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, "vendor_id : %63s", vendor) == 1) break;
-    if (file != NULL) fclose(file);
+    char vendor[64];
+    cpuinfo_first("vendor_id", vendor, sizeof vendor);
     return strcmp(vendor, "AuthenticAMD") == 0 || strcmp(vendor, "HygonGenuine") == 0;
 }
 
@@ -75,9 +71,8 @@ static const struct caches *all_caches(const struct cpulist **online) {
 static struct caches find(int cpu) {
     const struct cpulist *online;
     const struct caches *caches = all_caches(&online);
-    for (size_t i = 0; i < online->count; i++)
-        if (online->cpu[i] == cpu) return caches[i];
-    return (struct caches){-1, -1, 0, 0};
+    size_t i = cpulist_index(online, cpu);
+    return i < online->count ? caches[i] : (struct caches){-1, -1, 0, 0};
 }
 
 /* Of an L3 that so many CPUs share, each of them has at least so many bytes. */
@@ -92,9 +87,9 @@ size_t footprint_of_each(const struct cpulist *cpus) {
     size_t most = 0;
     for (size_t i = 0; i < cpus->count; i++) own[i] = find(cpus->cpu[i]);
     for (size_t i = 0; i < cpus->count; i++) {
-        size_t sharers = 0;
+        size_t sharers = 1;
         for (size_t j = 0; j < cpus->count; j++)
-            sharers += own[j].name == own[i].name && (own[j].l3_bytes > 0) == (own[i].l3_bytes > 0);
+            sharers += j != i && own[j].name == own[i].name && (own[j].l3_bytes > 0) == (own[i].l3_bytes > 0);
         size_t share = share_of_l3(own[i].l3_bytes, sharers);
         if (own[i].l2_bytes > share) share = own[i].l2_bytes;
         if (share > most) most = share;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fail.h"
+#include "proc.h"
 
 enum { FULL_MIB = 160 }; /* the least that an operation needs of a node: a buffer of 64 MiB, and room to spare */
 
@@ -146,20 +147,6 @@ static long elsewhere_by_numa_maps(const unsigned char *bytes, size_t size, size
     return elsewhere;
 }
 
-static bool has_huge_pages(const unsigned char *bytes) {
-    FILE *smaps = fopen("/proc/self/smaps", "re");
-    char line[4096];
-    bool inside = false;
-    unsigned long huge_kib = 0;
-    while (smaps != NULL && fgets(line, sizeof line, smaps) != NULL) {
-        unsigned long start, end;
-        if (sscanf(line, "%lx-%lx ", &start, &end) == 2) inside = start <= (uintptr_t)bytes && (uintptr_t)bytes < end;
-        if (inside && sscanf(line, "AnonHugePages: %lu kB", &huge_kib) == 1) break;
-    }
-    if (smaps != NULL) fclose(smaps);
-    return huge_kib > 0;
-}
-
 static void touch(size_t role, void *argument) {
     (void)role;
     const struct pool *pool = argument;
@@ -236,7 +223,7 @@ struct pool pool_create(const struct machine *machine, struct workers *workers, 
     pool.bound = memory_bind(machine, pool.bytes, size, home);
     size_t member = memory_toucher(machine, workers, home);
     workers_run(workers, &member, 1, touch, &pool);
-    pool.pages = has_huge_pages(pool.bytes) ? "mixed" : "base";
+    pool.pages = smaps_huge_bytes(pool.bytes) > 0 ? "mixed" : "base";
 
     pool.verified_by = memory_verify(machine, pool.bytes, size, page_bytes(), home, pool.bound);
     return pool;

@@ -138,8 +138,11 @@ int kernel_main(const struct kernel *kernel, int argc, char **argv);
         return kernel_main(&kernel, argc, argv);                                                                       \
     }
 
-/* A signal came: what takes long ends early and returns UNIT_STOPPED. */
+/* A signal came: what takes long ends early and returns UNIT_STOPPED. The signals are caught from run_catch_signals() on,
+ * and run_stopped_by() is the one that came, or 0. */
 bool run_stopping(void);
+int run_stopped_by(void);
+void run_catch_signals(void);
 
 void run_add_unit(struct run *run, struct unit unit);
 
@@ -169,7 +172,8 @@ struct home *run_home(const struct run *run, int node);
 /* For `seconds` of an operation: what is done once in a pass is said of the pass's first unit, 0 of all others. */
 double run_once_a_pass(const struct run *run, const struct unit *unit, double seconds);
 
-/* Index of the worker on the CPU with this OS number. */
+/* Index of the CPU with this OS number among run->cpus, and of its worker once there are workers. Ends the process with 3
+ * where it takes no part. */
 size_t run_worker(const struct run *run, int64_t cpu);
 
 #endif

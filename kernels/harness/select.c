@@ -132,12 +132,6 @@ static void add_pair(struct selection *selection, size_t i, size_t j) {
     selection->pairs[selection->pair_count++] = pair;
 }
 
-static size_t index_of(const struct cpulist *list, int cpu) {
-    size_t i = 0;
-    while (i < list->count && list->cpu[i] != cpu) i++;
-    return i;
-}
-
 /* A pair as the file of --pairs has it. */
 struct named_pair {
     int cpu[2];
@@ -191,7 +185,7 @@ static void add_cpus_of(struct selection *selection, const struct named_pair *pa
 }
 
 static void add_named(struct selection *selection, const struct named_pair *pair) {
-    size_t i = index_of(&selection->cpus, pair->cpu[0]), j = index_of(&selection->cpus, pair->cpu[1]);
+    size_t i = cpulist_index(&selection->cpus, pair->cpu[0]), j = cpulist_index(&selection->cpus, pair->cpu[1]);
     if (i == selection->cpus.count || j == selection->cpus.count)
         fail(EXIT_BAD_INPUT, "%s, line %zu: CPU %d is not among --cpus", pairs_path, pair->line,
              pair->cpu[i == selection->cpus.count ? 0 : 1]);

@@ -210,12 +210,6 @@ void workers_start(struct workers *workers, const struct cpulist *cpus) {
     free(members);
 }
 
-size_t workers_on(const struct workers *workers, int cpu) {
-    for (size_t i = 0; i < workers->count; i++)
-        if (workers->worker[i].cpu == cpu) return i;
-    fail(EXIT_NOT_AS_ASKED, "no worker runs on CPU %d", cpu);
-}
-
 /* The system moves the thread of a CPU that is taken out to any other. */
 static bool went_offline(int cpu) {
     char content[8];

@@ -53,9 +53,6 @@ struct workers {
  * are not as asked, the workers are pinned natively and `pinned_by` says so. */
 void workers_start(struct workers *workers, const struct cpulist *cpus);
 
-/* Index of the worker on `cpu`. */
-size_t workers_on(const struct workers *workers, int cpu);
-
 /* Run `task` on the workers with these indices at once; returns when all have ended it. Ends the process with 3 if one
  * of them ended it on another CPU. */
 void workers_run(struct workers *workers, const size_t *members, size_t count, worker_task *task, void *argument);

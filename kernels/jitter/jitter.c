@@ -143,7 +143,7 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
         watched_pass = pass;
     }
     if (run_stopping()) return UNIT_STOPPED;
-    struct watch *own = &watches[workers_on(&run->workers, (int)unit->key[0])];
+    struct watch *own = &watches[run_worker(run, unit->key[0])];
     sort_ascending(own->detour_ns, own->kept);
     result->values[DETOURS] = (double)own->count;
     result->values[SHARE] = own->away_ns / own->elapsed_ns;

@@ -142,7 +142,7 @@ const struct field check_fields[CHECK_FIELDS] = {
 };
 
 unsigned check_measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result, double seconds) {
-    size_t count = run->workers.count, worker = workers_on(&run->workers, (int)unit->key[0]);
+    size_t count = run->workers.count, worker = run_worker(run, unit->key[0]);
     if (checked_pass != (int64_t)pass) {
         size_t *all = grow(NULL, count, sizeof *all);
         for (size_t i = 0; i < count; i++) all[i] = i;

@@ -234,7 +234,7 @@ static const struct field alone_fields[] = {
 
 static unsigned measure_alone(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     (void)pass;
-    size_t worker = workers_on(&run->workers, (int)unit->key[0]);
+    size_t worker = run_worker(run, unit->key[0]);
     struct stretch stretch;
     work_together(run, &worker, 1, VECTOR, ALONE_SETTLING_S, ALONE_S, &stretch);
     result->values[ALONE_FLOPS_PER_S] = stretch.flops_per_s;
@@ -437,7 +437,7 @@ static const struct field phase_fields[] = {
 static unsigned measure_together(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     if (session_pass != (int64_t)pass) run_session(run, pass);
     if (run_stopping()) return UNIT_STOPPED;
-    size_t from, to, count = run->workers.count, worker = workers_on(&run->workers, (int)unit->key[0]);
+    size_t from, to, count = run->workers.count, worker = run_worker(run, unit->key[0]);
     seconds_of((enum phase)unit->key[1], &from, &to);
     struct stretch median = median_of(session + from * count + worker, to - from, count);
     result->values[PHASE_FLOPS_PER_S] = median.flops_per_s;

@@ -382,8 +382,8 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     double values[BATCHES], rate = 0;
     struct storm *storm = aligned_alloc(alignof(struct storm), sizeof *storm);
     if (storm == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
-    roles[0] = workers_on(&run->workers, scene->measurer);
-    for (size_t i = 1; i < count; i++) roles[i] = workers_on(&run->workers, scene->injectors[i - 1].cpu);
+    roles[0] = run_worker(run, scene->measurer);
+    for (size_t i = 1; i < count; i++) roles[i] = run_worker(run, scene->injectors[i - 1].cpu);
     gate_set(&storm->gate, count);
     gate_set(&storm->at_work, count);
     atomic_store_explicit(&storm->over, false, memory_order_relaxed);

@@ -177,33 +177,27 @@ static bool same_core(const struct run *run, size_t i, size_t j) {
     return run->selection.place[i].core == run->selection.place[j].core;
 }
 
-static size_t index_of_cpu(const struct run *run, int cpu) {
-    size_t i = 0;
-    while (run->selection.cpus.cpu[i] != cpu) i++;
-    return i;
-}
-
 /* The ring: every CPU writes for a pair of its own, and reads for that of a CPU before it on another core: the next but
  * as many as a core has threads. With --alias beyond one CPU pairs are of siblings. */
 static void make_pairs(struct run *run) {
-    size_t cpus = run->chosen.count, step = 0, first = index_of_cpu(run, run->chosen.cpu[0]);
+    size_t cpus = run->chosen.count, step = 0, first = run_worker(run, run->chosen.cpu[0]);
     while (!same_cpu && alias_word == NULL && step + 1 < cpus &&
-           (step == 0 || same_core(run, first, index_of_cpu(run, run->chosen.cpu[step]))))
+           (step == 0 || same_core(run, first, run_worker(run, run->chosen.cpu[step]))))
         step++;
     pairs = grow(NULL, cpus, sizeof *pairs);
     bool siblings = alias_word != NULL && !same_cpu;
     for (size_t i = 0; i < cpus; i += siblings ? 2 : 1) {
         size_t reader = siblings ? i + 1 : (i + step) % cpus;
         if (reader >= cpus) break;
-        pairs[pair_count++] = (struct pair_of_mappings){.writer = index_of_cpu(run, run->chosen.cpu[i]),
-                                                        .reader = index_of_cpu(run, run->chosen.cpu[reader])};
+        pairs[pair_count++] = (struct pair_of_mappings){.writer = run_worker(run, run->chosen.cpu[i]),
+                                                        .reader = run_worker(run, run->chosen.cpu[reader])};
     }
 }
 
 static bool siblings_pairwise(const struct run *run) {
     bool siblings = run->chosen.count >= 2;
     for (size_t i = 0; siblings && i + 1 < run->chosen.count; i += 2)
-        siblings = same_core(run, index_of_cpu(run, run->chosen.cpu[i]), index_of_cpu(run, run->chosen.cpu[i + 1]));
+        siblings = same_core(run, run_worker(run, run->chosen.cpu[i]), run_worker(run, run->chosen.cpu[i + 1]));
     return siblings;
 }
 

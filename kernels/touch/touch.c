@@ -168,7 +168,7 @@ static void prepare(struct run *run) {
     char name[16];
     for (size_t i = 0; i < party_count; i++) {
         struct party *party = &parties[i];
-        party->worker = workers_on(&run->workers, party->cpu);
+        party->worker = run_worker(run, party->cpu);
         party->array = buffer_first_touched(&run->machine, &run->workers, party->worker, COLD_BYTES, PAGES_TRANSPARENT);
         party->random = random_stream(run->seed + run->segment, 120, i);
         workers_run(&run->workers, &party->worker, 1, lay, party);

@@ -52,7 +52,7 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
                         struct result *result) {
   (void)pass;
   double batch_ns[BATCHES];
-  size_t worker = workers_on(&run->workers, (int)unit->key[0]), low, high;
+  size_t worker = run_worker(run, unit->key[0]), low, high;
   workers_run(&run->workers, &worker, 1, fences, batch_ns);
   sort_ascending(batch_ns, BATCHES);
   median_interval(BATCHES, 0.95, &low, &high);

@@ -30,6 +30,7 @@ from nodeprint.campaign.node_sheet import Node
 from nodeprint.data.format import records
 from nodeprint.settings import config as configuration
 from nodeprint.settings.config_file import Config
+from nodeprint.settings.measurements import measurements as known_measurements
 from tests.support.real_parts import ALLOWED, ROOT, built, missing, need, need_mount_namespace
 from tests.support.small_machine import small_machine
 
@@ -129,6 +130,32 @@ def test_a_home_that_may_not_be_used_is_refused_with_the_reason(tmp_path: Path) 
     arguments = ["--op", "cas", "--cpus", CPUS, "--home", "1"]
     result = call("coherence", tmp_path / "r.jsonl", *arguments, env=strange(tmp_path, (4000, 4000), allowed="0"))
     assert result.returncode == 3 and "not allowed to this process" in result.stderr
+
+
+# ---- neither /sys nor /proc says anything ----
+
+#: The short form of each operation; bandwidths and the curve take as much memory as unknown caches might have.
+SHORT = {
+    f"{of.kernel} {words[1]}": (of.kernel, words)
+    for of in known_measurements().values()
+    if of.kernel not in ("linktest", "bandwidth", "loaded")
+    and (words := [*of.arguments.split(), *(of.short or "").split()])[1] != "curve"
+    and "--alias" not in words
+}
+
+
+@pytest.mark.parametrize("operation", SHORT)
+def test_without_sys_and_proc_a_record_is_complete_or_a_sentence_says_why(tmp_path: Path, operation: str) -> None:
+    need(cpus=2)
+    kernel, words = SHORT[operation]
+    environment = os.environ | {"NODEPRINT_SYSFS": "/nonexistent", "NODEPRINT_PROCFS": "/nonexistent"}
+    out = tmp_path / "r.jsonl"
+    result = call(kernel, out, *words, "--cpus", CPUS, "--passes", "1", env=environment)
+    said = [line for line in result.stderr.splitlines() if "left" not in line]
+    if result.returncode == 0:
+        assert records.read(out).complete
+    else:
+        assert result.returncode == 3 and len(said) == 1 and said[0].startswith(f"{kernel}: ")
 
 
 # ---- no thread can be started ----
