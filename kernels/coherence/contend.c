@@ -1,4 +1,4 @@
-/* contend: 2, 4, 8 ... CPUs on one line, and `contend-pairs`: every pair of CPUs. `faa` adds and always succeeds: an operation is a transfer of the modified line
+/* contend: 2, 4, 8 ... CPUs on one line, and `contend-pairs`: every pair of CPUs, above 64 CPUs some of each class. `faa` adds and always succeeds: an operation is a transfer of the modified line
  * in exclusive state, but for those that a CPU does before the next one gets the line. `cas` loads and then exchanges if
  * nobody was faster: a load that shares the line, then an upgrade, in vain when another came between: many transfers
  * carry nothing. */
@@ -10,6 +10,7 @@
 #include "coherence/operations.h"
 #include "harness/clock.h"
 #include "harness/frequency.h"
+#include "harness/sample.h"
 
 /* Of a span of 2 ms, beyond which the rate of a CPU is no longer its own. */
 static const double MOST_LOST_SHARE = 0.1;
@@ -185,21 +186,26 @@ static void plan(struct run *run) {
     free(homes);
 }
 
-/* Every pair of CPUs, its lines at its first home. */
+/* Every pair of CPUs, or a sample of them, its lines at its first home. */
 static void plan_pairs(struct run *run) {
+    size_t cpus = run->chosen.count, count = 0;
+    struct pair *pairs = grow(NULL, cpus * (cpus + 1) / 2, sizeof *pairs);
     int *homes = grow(NULL, run->machine.nodes, sizeof *homes);
     run->lines = LINES;
     run->batches = 1;
     run->round_trips = 1;
     select_require_pairs(&run->selection);
-    for (size_t i = 0; i < run->chosen.count; i++)
-        for (size_t j = i + 1; j < run->chosen.count; j++) {
-            int a = run->chosen.cpu[i], b = run->chosen.cpu[j];
-            select_homes(&run->selection, &run->machine, i, j, homes);
-            for (int64_t kind = 0; kind_words[kind] != NULL; kind++)
-                run_add_unit(run, (struct unit){{kind, a < b ? a : b, a < b ? b : a, homes[0]}});
-        }
+    for (size_t i = 0; i < cpus; i++)
+        for (size_t j = i + 1; j < cpus; j++) pairs[count++] = (struct pair){(int)i, (int)j};
+    count = sample_cpu_pairs(run, pairs, count);
+    for (size_t i = 0; i < count; i++) {
+        int a = run->chosen.cpu[pairs[i].a], b = run->chosen.cpu[pairs[i].b];
+        select_homes(&run->selection, &run->machine, (size_t)pairs[i].a, (size_t)pairs[i].b, homes);
+        for (int64_t kind = 0; kind_words[kind] != NULL; kind++)
+            run_add_unit(run, (struct unit){{kind, a < b ? a : b, a < b ? b : a, homes[0]}});
+    }
     free(homes);
+    free(pairs);
 }
 
 static double seconds_of(size_t count) {
@@ -233,7 +239,7 @@ const struct operation operation_contend = {
 
 const struct operation operation_contend_pairs = {
     .name = "contend-pairs",
-    .summary = "every pair of CPUs on one line: throughput, successes, fairness",
+    .summary = "every pair of CPUs (above 64 a sample) on one line: throughput, successes, fairness",
     .quantity = "rate",
     .unit = "1/s",
     .record = "cell",

@@ -22,6 +22,7 @@
 #include "harness/fail.h"
 #include "harness/frequency.h"
 #include "harness/proc.h"
+#include "harness/sample.h"
 #include "harness/schedule.h"
 
 enum { LINES = 64, ROUNDS = 9, ALL_LINES = LINES * ROUNDS, PAGE_LINES = 64, DRAW_CHASE = 200, CLOCK_READS = 100 };
@@ -43,6 +44,13 @@ const struct setting coherence_settings[] = {
      .only = "cas,faa,flag1,flag2",
      .help =
          "flush: before a pair plays on a line it is in no cache; page: on a page that was given back and taken anew"},
+    {.name = "cells",
+     .value = "WHICH",
+     .word = &sample_word,
+     .shapes = true,
+     .only = "contend-pairs",
+     .help = "above 64 CPUs: sample (of each CPU a pair of each class; default), all, or the pairs of nodes of one "
+             "distance"},
     {0},
 };
 

@@ -61,16 +61,19 @@ static bool planned_here(const struct run *run) {
     return here;
 }
 
+static double plan_a_pass(const struct run *run, double hop_ns) {
+    double seconds = 0;
+    for (size_t i = 0; i < run->unit_count; i++) seconds += run->operation->seconds(run, &run->units[i], hop_ns);
+    return seconds;
+}
+
 static void print_plan(struct run *run) {
-    double seconds_150 = 0, seconds_195 = 0, once = 0;
+    double once = 0;
     struct text cpus = {0}, pin_list = {0};
     struct cpulist rotated = {0};
     const struct cpulist *all = &run->cpus;
     if (run->operation->measure_pairs != NULL && planned_here(run)) see_ramp(0, run);
-    for (size_t i = 0; i < run->unit_count; i++) {
-        seconds_150 += run->operation->seconds(run, &run->units[i], 150);
-        seconds_195 += run->operation->seconds(run, &run->units[i], 195);
-    }
+    double seconds_150 = plan_a_pass(run, 150), seconds_195 = plan_a_pass(run, 195);
     if (run->operation->measure_pairs != NULL)
         once += (double)run->home_count * census_seconds(run, sweep_census_mode(), run->lines * options_slots());
     for (size_t i = 0; i < all->count; i++) /* likwid-pin gives its first CPU to the coordinator */
@@ -96,6 +99,15 @@ static void print_plan(struct run *run) {
     text_free(&cpus);
     text_free(&pin_list);
     cpulist_free(&rotated);
+}
+
+/* Whoever waits for it, or set a limit to the job, learns it before it begins. */
+static void warn_of_long(const struct run *run) {
+    static const double hour_s = 3600;
+    double seconds = plan_a_pass(run, 150) * (double)run->passes;
+    if (seconds > hour_s)
+        note("all of it takes about %.1f hours; Ctrl-C ends it, and the same call continues it later",
+             seconds / hour_s);
 }
 
 static struct pool pool_of(struct run *run, int node) {
@@ -156,6 +168,7 @@ static int measure(struct run *run) {
     workers_start(&run->workers, &run->cpus);
     workers_run(&run->workers, &(size_t){0}, 1, start_clock, NULL); /* on a CPU that it stays on */
     if (run->operation->measure_pairs != NULL) workers_run(&run->workers, &(size_t){0}, 1, see_ramp, run);
+    warn_of_long(run);
     place_pools(run);
     if (run->operation->prepare != NULL && run->not_applicable == NULL) run->operation->prepare(run);
     if (run->not_applicable != NULL) note("not applicable: %s", run->not_applicable);

@@ -30,4 +30,9 @@ size_t sample_pairs(struct run *run, struct node_pair *pairs, size_t count);
  * turn. */
 size_t sample_memory(struct run *run, int from, size_t turn, int *nodes, size_t count);
 
+/* The same for `pairs` of CPUs, by indices into those of the selection: up to 64 CPUs, and with --cells all, all of them. Else
+ * each CPU with one other of each class that it has any of: what the two share, down to the die, and the distance of their
+ * nodes. The header's not_measured says how many of each class there are. */
+size_t sample_cpu_pairs(struct run *run, struct pair *pairs, size_t count);
+
 #endif

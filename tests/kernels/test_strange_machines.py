@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import platform
+import re
 import resource
 import shlex
 import shutil
@@ -408,6 +409,50 @@ def test_above_eight_nodes_each_distance_is_sampled(tmp_path: Path) -> None:
     assert cells(many, "chase", "latency", "--cells", "all") == 256 * 32
     said = planned(many, "touch", "--op", "ratio", "--cpus", "0-255")["not_measured"]
     assert "8 of 240 at distance 12, 8 of 256 at distance 32" in said
+
+
+def test_above_64_cpus_each_cpu_contends_with_one_of_each_class(tmp_path: Path) -> None:
+    """Sockets of nodes of an L3 of 8 CPUs: classes are the L3, the socket at distance 12 and the other one at 32."""
+    few, many = layout(tmp_path / "few", 2, 4, 8), layout(tmp_path / "many", 2, 16, 8)
+    huge = layout(tmp_path / "huge", 2, 64, 8)
+
+    def plan(environment: Mapping[str, str], cpus: int, *more: str) -> dict[str, str]:
+        return planned(environment, "coherence", "--op", "contend-pairs", "--cpus", f"0-{cpus - 1}", *more)
+
+    pairs = 64 * 63 // 2
+    assert int(plan(few, 64)["cells"]) == 2 * pairs and plan(few, 64).get("not_measured", "{}") == "{}"
+    assert int(plan(many, 256, "--cells", "all")["cells"]) == 256 * 255
+    assert int(plan(many, 256, "--cells", "32")["cells"]) == 2 * 128 * 128
+    said = json.loads(plan(many, 256)["not_measured"])["pairs of CPUs"]
+    shares = {name: (int(kept), int(of)) for kept, of, name in re.findall(r"(\d+) of (\d+) \((.*?)\)", said)}
+    assert {name: of for name, (_, of) in shares.items()} == {
+        "l3, distance 10": 32 * 28,
+        "socket, distance 12": 2 * 120 * 64,
+        "machine, distance 32": 128 * 128,
+    }
+    # each CPU has a pair of each class, and a pair has two CPUs
+    assert all(256 // 2 <= kept <= 256 for kept, _ in shares.values())
+    assert int(plan(many, 256)["cells"]) == 2 * sum(kept for kept, _ in shares.values())
+    assert float(plan(many, 256)["seconds_per_pass"]) < 12
+    assert float(plan(huge, 1024)["seconds_per_pass"]) < 48
+
+
+def test_what_takes_longer_than_an_hour_says_so_before_it_begins(tmp_path: Path) -> None:
+    kernel = [str(built() / "jitter"), "--op", "detours", "--cpus", str(ALLOWED[0]), "--out", str(tmp_path / "r.jsonl")]
+
+    def first_line(seconds: int, passes: int) -> str:
+        command = [*kernel, "--seconds", str(seconds), "--passes", str(passes)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            line = process.stderr.readline()
+            process.terminate()
+            return line
+
+    assert first_line(1800, 3) == (
+        "jitter: all of it takes about 1.5 hours; Ctrl-C ends it, and the same call continues it later\n"
+    )
+    (tmp_path / "r.jsonl").unlink()
+    assert "hours" not in first_line(1, 1)
 
 
 @pytest.mark.parametrize("operation", ["payload", "state", "loaded"])
