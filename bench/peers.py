@@ -35,7 +35,7 @@ LONGEST_S = 300.0
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 #: likwid-bench's kernels by our streams; what it calls triad has four arrays. The ending by bytes of a vector.
 LIKWID = {"load": "load", "store_mem": "store_mem", "copy": "copy", "copy_mem": "copy_mem", "triad": "stream"}
-LIKWID_VECTORS = {16: "sse", 32: "avx"}
+LIKWID_VECTORS = {16: "sse", 32: "avx", 64: "avx512"}
 #: Those with the instructions of `load`, by the vectors that it says it has.
 PEAKFLOPS = {"avx512": "peakflops_avx512_fma", "avx2": "peakflops_avx_fma", "sse2": "peakflops_sse"}
 CORE_TO_CORE_VERSION = "1.2.0"

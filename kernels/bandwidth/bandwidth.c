@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bandwidth/caches.h"
 #include "bandwidth/flow.h"
 #include "bandwidth/streams.h"
 #include "harness/die.h"
@@ -39,8 +40,9 @@ static const struct setting settings[] = {
      .word = &streams_word,
      .shapes = true,
      .help =
-         "of load,store_mem,copy,copy_mem,triad,triad_mem; all; or default: machine all; groups load and store_mem; "
-         "nodes all for up to two NUMA nodes, load and store_mem for up to four, else load; scaling and cpus load"},
+         "of load,store_mem,copy,copy_mem,triad,triad_mem,store; all (but store); or default: machine all; groups load "
+         "and store_mem; nodes all for up to two NUMA nodes, load and store_mem for up to four, else load; scaling and "
+         "cpus load; caches load,store,copy, and no other"},
     {.name = "pages",
      .value = "KIND",
      .word = &pages_word,
@@ -427,6 +429,16 @@ static void plan_machine(struct run *run) {
     end_plan(run);
 }
 
+static void plan_caches(struct run *run) {
+    choose_streams("load,store,copy");
+    choose_pages(run);
+    for (size_t stream = 0; stream < STREAMS; stream++)
+        if (wanted[stream] && stream != LOAD && stream != STORE && stream != COPY)
+            fail(EXIT_BAD_INPUT, "caches has no stream %s; see --help", stream_words[stream]);
+    if (kinds[HUGE] && kinds[BASE]) fail(EXIT_BAD_INPUT, "caches takes one kind of pages");
+    caches_plan(run, wanted, kinds[HUGE]);
+}
+
 /* ---- measuring ---- */
 
 /* Give all buffers pages of a kind; those that are not there yet are made for huge ones if any cell has them. */
@@ -470,18 +482,28 @@ static void facts(struct run *run, bool end, struct text *members) {
 
 enum { SLICE_BYTES = FLOW_FIELDS, PAGE_BYTES };
 
+#define FIELDS_OF_FLOW                                                                                                 \
+    [RATE_BYTES_PER_S] = {"rate_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},                                            \
+    [CI_LOW_BYTES_PER_S] = {"ci_low_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},                                        \
+    [CI_HIGH_BYTES_PER_S] = {"ci_high_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},                                      \
+    [BEST_BYTES_PER_S] = {"best_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},                                            \
+    [SWEEPS] = {"sweeps", NUMBER, DECIMALS, 0},                                                                        \
+    [MEAN_BYTES_PER_S] = {"mean_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},                                            \
+    [SLOWEST_THREAD_BYTES_PER_S] = {"slowest_thread_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},                        \
+    [THREADS] = {"threads", NUMBER, DECIMALS, 0}, [CORE_HZ] = {"core_hz", HERTZ, SIGNIFICANT, 5}
+
 static const struct field fields[] = {
-    [RATE_BYTES_PER_S] = {"rate_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
-    [CI_LOW_BYTES_PER_S] = {"ci_low_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
-    [CI_HIGH_BYTES_PER_S] = {"ci_high_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
-    [BEST_BYTES_PER_S] = {"best_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
-    [SWEEPS] = {"sweeps", NUMBER, DECIMALS, 0},
-    [MEAN_BYTES_PER_S] = {"mean_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
-    [SLOWEST_THREAD_BYTES_PER_S] = {"slowest_thread_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
-    [THREADS] = {"threads", NUMBER, DECIMALS, 0},
-    [CORE_HZ] = {"core_hz", HERTZ, SIGNIFICANT, 5},
+    FIELDS_OF_FLOW,
     [SLICE_BYTES] = {"slice_bytes", BYTES, DECIMALS, 0},
     [PAGE_BYTES] = {"page_bytes", BYTES, DECIMALS, 0},
+};
+
+static const struct field cache_fields[CACHES_FIELDS] = {
+    FIELDS_OF_FLOW,
+    [CACHES_BYTES_PER_CYCLE] = {"bytes_per_cycle", NUMBER, SIGNIFICANT, 5},
+    [CACHES_SLICE_BYTES] = {"slice_bytes", BYTES, DECIMALS, 0},
+    [CACHES_PAGE_BYTES] = {"page_bytes", BYTES, DECIMALS, 0},
+    [CACHES_WRONG_BURSTS] = {"wrong_bursts", NUMBER, DECIMALS, 0},
 };
 
 static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
@@ -492,7 +514,7 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     unsigned flags = 0;
     if (short_of(run, &cell, most_bytes) == run->machine.nodes) { /* else no figure; the header says why */
         struct sweeps *sweeps = grow(NULL, cell.count, sizeof *sweeps);
-        flow_run(run, cell.roles, cell.count, (enum stream)unit->key[shape->stream_key], cell.slice, cell.shares,
+        flow_run(run, cell.roles, cell.count, (enum stream)unit->key[shape->stream_key], cell.slice, 0, cell.shares,
                  sweeps);
         double thread_bytes = (double)(cell.slice * cell.shares[0].buffer_count);
         if (!run_stopping()) flags = flow_set_rates(sweeps, cell.count, thread_bytes, result->values);
@@ -549,6 +571,20 @@ static const struct operation operations[] = {
     {BANDWIDTH_OPERATION("machine", "the cores of each socket and of the whole machine, each in its own memory",
                          plan_machine),
      .keys = {"cpu", "scope", "stream", "pages"}, .words = {NULL, whole_words, stream_words, page_words}},
+    {.name = "caches",
+     .summary = "by cache level and the number of cores of each CCX and CCD",
+     .quantity = "rate",
+     .unit = "B/s",
+     .record = "cell",
+     FIELDS(cache_fields),
+     .plan = plan_caches,
+     .memory = caches_memory,
+     .prepare = caches_prepare,
+     .facts = facts,
+     .measure = caches_measure,
+     .seconds = caches_seconds,
+     .keys = {"cpu", "scope", "cores", "level", "stream"},
+     .words = {NULL, caches_scopes, NULL, caches_levels, stream_words}},
 };
 
 KERNEL_MAIN("bandwidth", settings)

@@ -19,22 +19,30 @@ enum turn { SETTLE, COUNT, STOP };
 struct flow {
     struct gate gate;
     alignas(256) enum stream stream; /* from here on nothing changes while they stream, but each turn once before it */
-    size_t slice_bytes;
+    size_t slice_bytes, rounds;
     const struct share *shares; /* of each role, as those of `sweeps` */
     struct sweeps *sweeps;
     enum turn turns[MOST_SETTLING + MOST_SWEEPS + 1]; /* by the first role, before it arrives at the gate */
 };
 
 /* Once through all of a share: by turns a chunk of each of its buffers. */
-static void sweep(enum stream stream, const struct share *share, size_t slice_bytes) {
+static void sweep_once(enum stream stream, const struct share *share, size_t slice_bytes) {
     stream_loop *loop = stream_loop_of(stream);
     size_t arrays = stream_arrays(stream), array_bytes = slice_bytes / arrays;
     for (size_t at = 0; at < array_bytes; at += CHUNK_BYTES)
         for (size_t b = 0; b < share->buffer_count; b++) {
             unsigned char *array[MOST_ARRAYS], *slice = share->buffers[b]->bytes + share->slice * slice_bytes;
             for (size_t i = 0; i < arrays; i++) array[i] = slice + i * array_bytes + at;
-            loop(array);
+            loop(array, CHUNK_BYTES, SIZE_MAX);
         }
+}
+
+/* Round and round in one loop, as the end of each would cost a mispredicted branch. */
+static void sweep_rounds(enum stream stream, const struct share *share, size_t slice_bytes, size_t rounds) {
+    size_t arrays = stream_arrays(stream), array_bytes = slice_bytes / arrays;
+    unsigned char *array[MOST_ARRAYS], *slice = share->buffers[0]->bytes + share->slice * slice_bytes;
+    for (size_t i = 0; i < arrays; i++) array[i] = slice + i * array_bytes;
+    stream_loop_of(stream)(array, rounds * array_bytes, array_bytes - 1);
 }
 
 static uint64_t ticks_now(void) {
@@ -73,7 +81,10 @@ static void stream_role(size_t role, void *argument) {
         gate_pass_again(&flow->gate, turn + 1);
         if (flow->turns[turn] == STOP) return;
         uint64_t begin = clock_ticks();
-        sweep(flow->stream, &flow->shares[role], flow->slice_bytes);
+        if (flow->rounds > 0)
+            sweep_rounds(flow->stream, &flow->shares[role], flow->slice_bytes, flow->rounds);
+        else
+            sweep_once(flow->stream, &flow->shares[role], flow->slice_bytes);
         if (flow->turns[turn] == SETTLE) {
             settling++;
             continue;
@@ -83,13 +94,14 @@ static void stream_role(size_t role, void *argument) {
     }
 }
 
-void flow_run(struct run *run, const size_t *roles, size_t count, enum stream stream, size_t slice_bytes,
+void flow_run(struct run *run, const size_t *roles, size_t count, enum stream stream, size_t slice_bytes, size_t rounds,
               const struct share *shares, struct sweeps *sweeps) {
     struct flow *flow = aligned_alloc(alignof(struct flow), sizeof *flow);
     if (flow == NULL) fail(EXIT_NOT_AS_ASKED, "out of memory");
     gate_set(&flow->gate, count);
     flow->stream = stream;
     flow->slice_bytes = slice_bytes;
+    flow->rounds = rounds;
     flow->shares = shares;
     flow->sweeps = sweeps;
     workers_run(&run->workers, roles, count, stream_role, flow);
@@ -158,6 +170,10 @@ unsigned flow_set_rates(const struct sweeps *sweeps, size_t count, double thread
     return 4 * slow > number || 4 * apart > number ? FLAG_DISTURBED : 0;
 }
 
+double flow_seconds_of(double sweep_s) {
+    return fmax(LEAST_SETTLING_S, sweep_s) + fmax(LEAST_SWEEPING_S, BEST_OF * sweep_s);
+}
+
 double flow_seconds(const struct run *run, const size_t *roles, size_t count, size_t thread_bytes) {
     static const double core_bytes_per_s = 20e9, socket_bytes_per_s = 150e9; /* a slow server's */
     const struct cpu_place *place = run->selection.place;
@@ -167,6 +183,5 @@ double flow_seconds(const struct run *run, const size_t *roles, size_t count, si
         for (size_t j = 0; j < count; j++) beside += place[roles[j]].socket == place[roles[i]].socket;
         rate += fmin(core_bytes_per_s, socket_bytes_per_s / (double)beside);
     }
-    double sweep_seconds = (double)thread_bytes * (double)count / rate;
-    return fmax(LEAST_SETTLING_S, sweep_seconds) + fmax(LEAST_SWEEPING_S, BEST_OF * sweep_seconds);
+    return flow_seconds_of((double)thread_bytes * (double)count / rate);
 }

@@ -28,8 +28,9 @@ struct sweeps {
 
 /* Let the workers with these indices sweep, each through its share in slices of `slice_bytes`, all beginning each sweep
  * together: for at least 14 ms and once through all of it uncounted, so that nothing that the caches had of it is left and
- * clocks and prefetchers have settled, and then BEST_OF sweeps or more. After a signal there may be fewer, or none. */
-void flow_run(struct run *run, const size_t *roles, size_t count, enum stream stream, size_t slice_bytes,
+ * clocks and prefetchers have settled, and then BEST_OF sweeps or more. After a signal there may be fewer, or none. With `rounds`
+ * a sweep goes so often through a slice of the first buffer, whose arrays have a power of two of bytes. */
+void flow_run(struct run *run, const size_t *roles, size_t count, enum stream stream, size_t slice_bytes, size_t rounds,
               const struct share *shares, struct sweeps *sweeps);
 
 enum {
@@ -53,7 +54,10 @@ void flow_check_clocks(struct run *run);
  * as long again as the slowest of their threads. */
 unsigned flow_set_rates(const struct sweeps *sweeps, size_t count, double thread_bytes, double *values);
 
-/* How long flow_run takes where each thread moves `thread_bytes` in a sweep: estimated. */
+/* How long flow_run takes where a sweep takes so long. */
+double flow_seconds_of(double sweep_s);
+
+/* The same where each thread moves `thread_bytes` to or from memory in a sweep: estimated. */
 double flow_seconds(const struct run *run, const size_t *roles, size_t count, size_t thread_bytes);
 
 #endif

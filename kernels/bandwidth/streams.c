@@ -4,7 +4,7 @@
 #include <immintrin.h>
 #endif
 
-const char *const stream_words[] = {"load", "store_mem", "copy", "copy_mem", "triad", "triad_mem", NULL};
+const char *const stream_words[] = {"load", "store_mem", "copy", "copy_mem", "triad", "triad_mem", "store", NULL};
 
 enum { LINE_BYTES = 64 };
 static const double SCALAR = 3.0;
@@ -12,6 +12,13 @@ static const double SCALAR = 3.0;
 /* Lines are read by instructions that compilers can neither leave out nor turn into a call of memcpy. Of sums of what is
  * read, which they may keep on the stack, a core would wait for its own stores. */
 #define INLINE __attribute__((always_inline)) static inline
+
+/* Where a turn begins in an array. Compilers are not to know how, else they calculate it for each line. */
+INLINE unsigned char *line_of(unsigned char *array, size_t at) {
+    unsigned char *line = array + at;
+    __asm__("" : "+r"(line));
+    return line;
+}
 
 /* ---- vectors of 16 bytes ---- */
 
@@ -119,32 +126,64 @@ TARGET INLINE struct line_32 triad_line_32(const unsigned char *first, const uns
 
 #include "bandwidth/loops.h"
 
+/* ---- vectors of 64 bytes ---- */
+
+#define TARGET __attribute__((target("avx512f")))
+#define KIND(name) name##_64
+
+struct line_64 {
+    __m512d a;
+};
+
+TARGET INLINE struct line_64 ones_64(void) {
+    return (struct line_64){_mm512_set1_pd(1)};
+}
+
+TARGET INLINE struct line_64 load_line_64(const unsigned char *bytes) {
+    struct line_64 line;
+    __asm__ volatile("vmovapd %1, %0" : "=v"(line.a) : "m"(*(const __m512d *)(const void *)bytes));
+    return line;
+}
+
+TARGET INLINE void store_line_64(unsigned char *bytes, struct line_64 line) {
+    __m512d *at = (__m512d *)(void *)bytes;
+    *at = line.a;
+}
+
+TARGET INLINE void store_line_past_caches_64(unsigned char *bytes, struct line_64 line) {
+    __m512d *at = (__m512d *)(void *)bytes;
+    __asm__ volatile("vmovntpd %1, %0" : "=m"(*at) : "v"(line.a));
+}
+
+TARGET INLINE struct line_64 triad_line_64(const unsigned char *first, const unsigned char *second) {
+    struct line_64 sum = load_line_64(first), scaled = load_line_64(second);
+    return (struct line_64){_mm512_fmadd_pd(scaled.a, _mm512_set1_pd(SCALAR), sum.a)};
+}
+
+#include "bandwidth/loops.h"
+
 #endif
 
 /* ---- */
 
-/* Compilers take vectors of 32 bytes where a CPU has them, also for those that have 64; on Granite Rapids a core copies a
- * fifth faster by them than by 16. */
-static bool wide(void) {
+size_t streams_vector_bytes(void) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    return false;
+    if (__builtin_cpu_supports("avx512f")) return 64;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
 #endif
-}
-
-size_t streams_vector_bytes(void) {
-    return wide() ? 32 : 16;
+    return 16;
 }
 
 size_t stream_arrays(enum stream stream) {
-    return stream <= STORE_MEM ? 1 : stream <= COPY_MEM ? 2 : 3;
+    return stream <= STORE_MEM || stream == STORE ? 1 : stream <= COPY_MEM ? 2 : 3;
 }
 
 stream_loop *stream_loop_of(enum stream stream) {
 #if defined(__x86_64__)
-    if (wide()) return loops_32[stream];
+    size_t bytes = streams_vector_bytes();
+    if (bytes == 64) return loops_64[stream];
+    if (bytes == 32) return loops_32[stream];
 #endif
     return loops_16[stream];
 }

@@ -38,11 +38,16 @@ size_t cache_largest(const struct cpulist *cpus, int level) {
     return largest;
 }
 
-void cache_sharers(int cpu, struct cpulist *sharers) {
-    int last = -1;
-    for (int level = 1; level <= 4; level++)
-        if (index_of(cpu, level) >= 0) last = index_of(cpu, level);
-    if (last < 0 || !read_sysfs_list(sharers, "devices/system/cpu/cpu%d/cache/index%d/shared_cpu_list", cpu, last) ||
+void cache_sharers_of(int cpu, int level, struct cpulist *sharers) {
+    int index = index_of(cpu, level);
+    if (index < 0 || !read_sysfs_list(sharers, "devices/system/cpu/cpu%d/cache/index%d/shared_cpu_list", cpu, index) ||
         sharers->count == 0)
         cpulist_add(sharers, cpu);
+}
+
+void cache_sharers(int cpu, struct cpulist *sharers) {
+    int last = 1;
+    for (int level = 2; level <= 4; level++)
+        if (index_of(cpu, level) >= 0) last = level;
+    cache_sharers_of(cpu, last, sharers);
 }

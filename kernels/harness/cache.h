@@ -16,6 +16,9 @@ size_t cache_bytes(int cpu, int level);
 /* The largest of `level` over the CPUs. */
 size_t cache_largest(const struct cpulist *cpus, int level);
 
+/* CPUs that share the data or unified cache of `level` with `cpu`, itself among them; `cpu` alone where sysfs reports none. */
+void cache_sharers_of(int cpu, int level, struct cpulist *sharers);
+
 /* CPUs that share the last-level cache with `cpu`, itself among them; `cpu` alone where sysfs reports none. */
 void cache_sharers(int cpu, struct cpulist *sharers);
 

@@ -136,6 +136,7 @@ def test_every_operation_writes_what_its_plan_says(
         ("load", ["--op", "together", "--seconds", "2", "--passes", "3"]),
         ("jitter", ["--op", "detours", "--seconds", "3", "--passes", "3"]),
         ("bandwidth", ["--op", "cpus", "--streams", "load,triad", "--passes", "20"]),
+        ("bandwidth", ["--op", "caches", "--passes", "12"]),
         ("barrier", ["--op", "all", "--passes", "60"]),
         ("wake", ["--op", "futex", "--passes", "4"]),
     ],
