@@ -34,7 +34,7 @@ enum {
     HUGE_PAGES = 4,               /* of the region, at least */
     PLAN_FAULT_NS = 1000,
 };
-static const double PLAN_CLEAR_S_A_MIB = 250e-6;
+static const double PLAN_CLEAR_S_A_MIB = 200e-6;
 
 static uint64_t size_mib = 1024;
 
