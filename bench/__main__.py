@@ -16,6 +16,7 @@ ALL = {
     "numa": (),
     "peers": (),
     "remap": (),
+    "faults": (),
     "structure": (),
     "verdict": (),
     "calibration": (),

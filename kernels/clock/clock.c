@@ -192,6 +192,7 @@ static const struct operation operations[] = {
     {.name = "together",
      .summary = "all CPUs at once for --seconds",
      CLOCK_OF_CPUS,
+     .all_at_once = true,
      .measure = measure_together,
      .seconds = together_seconds},
 };

@@ -229,9 +229,11 @@ struct pool pool_create(const struct machine *machine, struct workers *workers, 
     return pool;
 }
 
-size_t memory_return_moved(const unsigned char *bytes, size_t size, int home, const char *verified_by) {
-    size_t most = 0;
+size_t memory_return_moved(const unsigned char *bytes, size_t size, int home, const char *verified_by, bool sampled) {
+    enum { SAMPLED_PAGES = 1024 };
+    size_t most = 0, stride = (size / page_bytes() / SAMPLED_PAGES + 1) * page_bytes();
     if (strcmp(verified_by, "move_pages") != 0) return 0;
+    if (sampled && elsewhere_by_move_pages(bytes, size, stride, home, false) <= 0) return 0;
     for (int i = 0; i < LOOKS; i++) { /* a page in use is busy for a moment */
         long moved = elsewhere_by_move_pages(bytes, size, page_bytes(), home, false);
         if (moved <= 0) return most;

@@ -59,7 +59,8 @@ const char *memory_verify(const struct machine *machine, const unsigned char *by
                           bool bound);
 
 /* How many pages of base size had moved away from `home`; they are put back. Where `verified_by` is not move_pages 0, as
- * it cannot be asked. Ends the process with 3 where they cannot be put back. */
-size_t memory_return_moved(const unsigned char *bytes, size_t size, int home, const char *verified_by);
+ * it cannot be asked. With `sampled` all of them are looked at only where one of up to 1,024 has moved, as
+ * there may be millions. Ends the process with 3 where they cannot be put back. */
+size_t memory_return_moved(const unsigned char *bytes, size_t size, int home, const char *verified_by, bool sampled);
 
 #endif

@@ -35,9 +35,8 @@ unsigned run_set_latency(struct result *result, const double *samples, size_t li
 void run_add_placement(struct run *run, const char *name, const struct buffer *buffer) {
     text_add(&run->placement, "%s\"%s\":", run->placement.length > 0 ? "," : "", name);
     buffer_describe(buffer, &run->placement);
-    if (buffer->bound) return;
-    run->unbound = grow(run->unbound, run->unbound_count + 1, sizeof *run->unbound);
-    run->unbound[run->unbound_count++] = *buffer;
+    run->watched = grow(run->watched, run->watched_count + 1, sizeof *run->watched);
+    run->watched[run->watched_count++] = *buffer;
 }
 
 static void add_flags(struct text *out, unsigned flags) {

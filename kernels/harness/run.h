@@ -26,9 +26,10 @@ struct unit {
 };
 
 enum unit_flag {
-    FLAG_MIXED_LINES = 1,  /* its pass was interrupted: pairs of it were measured on other lines */
-    FLAG_DISTURBED = 2,    /* more than a quarter of its batches took twice as long as the low quarter */
-    FLAG_MOVED = 4,        /* pages had moved to another node: measured again after they were put back */
+    FLAG_MIXED_LINES = 1, /* its pass was interrupted: pairs of it were measured on other lines */
+    FLAG_DISTURBED = 2, /* more than a quarter of its batches took twice as long as the low quarter, or a worker lost a
+                         * quarter of its time */
+    FLAG_MOVED = 4,     /* pages had moved to another node: measured again after they were put back */
     UNIT_STOPPED = 1 << 8, /* a signal ended it early: nothing is recorded */
 };
 
@@ -50,12 +51,14 @@ struct operation {
     const char *keys[MAX_KEYS + 1];     /* NULL-terminated; a key named "home" makes the harness place a pool there */
     const char *const *words[MAX_KEYS]; /* where a key is a word: the words by number, NULL-terminated */
     const char *block; /* a key: in a pass the units of one of its values come together; NULL: all in random order */
-    const struct field *figure;    /* the one that is printed for a unit; NULL: the first */
-    bool table;                    /* all fields are printed for a unit, and CSV has all of them */
-    const struct field *kept;      /* the one that finish() needs of each record, also of former calls, in run->kept */
-    bool two_lines;                /* a unit uses a line and the one half a pool further */
-    bool line_a_page;              /* no two lines of a pass are in one page of 4 KiB */
-    void (*plan)(struct run *run); /* sets lines, batches, round_trips and adds the units of a pass */
+    const struct field *figure; /* the one that is printed for a unit; NULL: the first */
+    bool table;                 /* all fields are printed for a unit, and CSV has all of them */
+    const struct field *kept;   /* the one that finish() needs of each record, also of former calls, in run->kept */
+    bool two_lines;             /* a unit uses a line and the one half a pool further */
+    bool line_a_page;           /* no two lines of a pass are in one page of 4 KiB */
+    bool
+        all_at_once; /* the first unit of a pass measures all CPUs: each disturbs the units of its own, the first key */
+    void (*plan)(struct run *run);             /* sets lines, batches, round_trips and adds the units of a pass */
     uint64_t (*memory)(const struct run *run); /* bytes that --plan states; NULL: the pools */
     size_t worker_bytes;                       /* that it states beside them for each CPU, wherever they lie */
     void (*prepare)(struct run *run);          /* before the header is written, with the workers there; may be NULL */
@@ -112,8 +115,8 @@ struct run {
     const double *kept;       /* by pass and unit: see struct operation */
     struct text not_measured; /* members of the header's not_measured object */
     struct text placement;    /* by run_add_placement */
-    struct buffer *unbound;   /* those of these buffers that the kernel may move (automatic NUMA balancing) */
-    size_t unbound_count;
+    struct buffer *watched;   /* these buffers: is their memory still where it was? */
+    size_t watched_count;
     struct text idle_states;    /* by idle_hold_off; empty where they stay as they are */
     struct text begins;         /* by run_begin_quietly */
     struct ramp ramp;           /* of the first CPU; all 0 where units are no pairs */
@@ -159,8 +162,8 @@ bool run_pair_stands(const struct run *run, size_t i);
 /* Say in the header why something that was asked for is not measured. */
 void run_not_measured(struct run *run, const char *what, const char *why);
 
-/* Say in the header where a buffer lies: under its node, or a name where a node has several. One that is not bound is
- * looked at again while units are measured, as pools are. */
+/* Say in the header where a buffer lies: under its node, or a name where a node has several. It is looked at again while
+ * units are measured, as pools are; where it is bound, so that nobody moves it but on purpose, a sample of its pages. */
 void run_add_placement(struct run *run, const char *name, const struct buffer *buffer);
 
 /* Set the values LATENCY_NS ... LINE_SD_NS of `line_count` x `batches` samples in ns (struct summary). Returns

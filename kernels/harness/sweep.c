@@ -19,7 +19,7 @@
 enum purpose { DRAW_ORDER = 1, DRAW_LINES = 2 };
 enum done { TO_DO, DONE, MOVED_TO_DO };
 
-static const double SENTINEL_EVERY_S = 0.25, SENTINEL_SHARE = 0.05, AGAIN_SD = 4;
+static const double SENTINEL_EVERY_S = 0.25, SENTINEL_SHARE = 0.05, AGAIN_SD = 4, MOST_LOST_SHARE = 0.25;
 
 static void draw_lines(const struct operation *operation, struct random *random, uint32_t *set, size_t count) {
     enum { PAGE_LINES = 4096 / LINE_BYTES };
@@ -66,21 +66,26 @@ static void measure_units(struct sweep *sweep, uint32_t pass, const struct unit 
         text_clear(&sweep->results[i].more);
     }
     struct run *run = sweep->run;
-    if (run->operation->measure_pairs != NULL)
+    if (run->operation->measure_pairs != NULL) { /* looks at its batches, and tries again */
         run->operation->measure_pairs(run, units, count, sweep->results);
-    else /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): count is never 0 */
-        sweep->results[0].flags = run->operation->measure(run, pass, units[0], &sweep->results[0]);
+        return;
+    }
+    /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): count is never 0 */
+    sweep->results[0].flags = run->operation->measure(run, pass, units[0], &sweep->results[0]);
+    double lost_share = workers_lost(&run->workers);
+    if (run->operation->all_at_once) lost_share = run->workers.worker[run_worker(run, units[0]->key[0])].lost_share;
+    if (lost_share > MOST_LOST_SHARE) sweep->results[0].flags |= FLAG_DISTURBED;
 }
 
 static size_t return_moved(const struct run *run) {
     size_t moved = 0;
     for (size_t i = 0; i < run->home_count; i++) {
         const struct pool *pool = &run->homes[i].pool;
-        moved += memory_return_moved(pool->bytes, pool->size, pool->home, pool->verified_by);
+        moved += memory_return_moved(pool->bytes, pool->size, pool->home, pool->verified_by, false);
     }
-    for (size_t i = 0; i < run->unbound_count; i++) {
-        const struct buffer *buffer = &run->unbound[i];
-        moved += memory_return_moved(buffer->bytes, buffer->size, buffer->home, buffer->verified_by);
+    for (size_t i = 0; i < run->watched_count; i++) {
+        const struct buffer *buffer = &run->watched[i];
+        moved += memory_return_moved(buffer->bytes, buffer->size, buffer->home, buffer->verified_by, buffer->bound);
     }
     return moved;
 }
@@ -313,7 +318,7 @@ void sweep_begin(struct sweep *sweep, struct run *run, struct former *former) {
     for (size_t i = 0; i < run->workers.count; i++) {
         struct worker *worker = &run->workers.worker[i];
         worker->voluntary = worker->involuntary = 0;
-        worker->task_s = worker->lost_s = 0;
+        worker->task_s = worker->lost_s = worker->seen_task_s = worker->seen_lost_s = 0;
     }
 }
 

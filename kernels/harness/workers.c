@@ -56,7 +56,7 @@ static void *work(void *argument) {
         double task_s = clock_monotonic_s() - began_s, ran_s = clock_thread_s() - ran_before_s;
         getrusage(RUSAGE_THREAD, &after);
         self->last_lost_share = 0;
-        if (after.ru_nvcsw == before.ru_nvcsw) { /* what a worker sleeps is not taken from it */
+        if (!self->sleeps) { /* also what a stopped process (SIGSTOP, a freezer) loses, which counts as a sleep */
             self->task_s += task_s;
             self->lost_s += fmax(task_s - ran_s, 0);
             if (task_s > ran_s) self->last_lost_share = (task_s - ran_s) / task_s;
@@ -244,6 +244,20 @@ void workers_wake_next(struct workers *workers) {
 double workers_lost_share(const struct workers *workers, const size_t *members, size_t count) {
     double most = 0;
     for (size_t i = 0; i < count; i++) most = fmax(most, workers->worker[members[i]].last_lost_share);
+    return most;
+}
+
+double workers_lost(struct workers *workers) {
+    double most = 0;
+    for (size_t i = 0; i < workers->count; i++) {
+        struct worker *worker = &workers->worker[i];
+        double task_s = worker->task_s - worker->seen_task_s, lost_s = worker->lost_s - worker->seen_lost_s;
+        if (task_s <= 0) continue;
+        worker->lost_share = lost_s / task_s;
+        worker->seen_task_s = worker->task_s;
+        worker->seen_lost_s = worker->lost_s;
+        most = fmax(most, worker->lost_share);
+    }
     return most;
 }
 

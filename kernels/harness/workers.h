@@ -31,10 +31,13 @@ struct worker {
     size_t role;
     int cpu, seen_cpu;
     bool mask_is_own;
-    bool stay;                   /* its next task comes at once: it waits awake when it has ended this one */
-    long voluntary, involuntary; /* context switches within all its tasks, by getrusage(RUSAGE_THREAD) */
-    double task_s, lost_s;       /* of its tasks in which it never slept: how long they took, and did not run */
-    double last_lost_share;      /* the same of its last task, as a share; 0 where it slept */
+    bool stay;                       /* its next task comes at once: it waits awake when it has ended this one */
+    bool sleeps;                     /* its next tasks sleep on purpose: then that time is not lost */
+    long voluntary, involuntary;     /* context switches within all its tasks, by getrusage(RUSAGE_THREAD) */
+    double task_s, lost_s;           /* of its tasks: how long they took, and how long of that it did not run */
+    double seen_task_s, seen_lost_s; /* the same when workers_lost looked last */
+    double lost_share;               /* between its last two looks, as a share */
+    double last_lost_share;          /* of its last task, as a share; 0 where it slept on purpose */
     pthread_t thread;
 };
 
@@ -63,6 +66,9 @@ void workers_wake_next(struct workers *workers);
 
 /* The largest share of its last task in which one of these workers did not run. */
 double workers_lost_share(const struct workers *workers, const size_t *members, size_t count);
+
+/* Set `lost_share` of all workers that had tasks since the last call; the largest of these, 0 where none had. */
+double workers_lost(struct workers *workers);
 
 /* Context switches of these workers in all their tasks so far. */
 long workers_switches(const struct workers *workers, const size_t *members, size_t count);

@@ -176,6 +176,7 @@ static const struct operation operations[] = {
      .plan = plan,
      .worker_bytes = sizeof(struct watch) + MOST_KEPT * sizeof(double),
      .prepare = prepare,
+     .all_at_once = true,
      .measure = measure,
      .seconds = plan_seconds},
 };

@@ -522,6 +522,7 @@ static const struct operation operations[] = {
      .prepare = prepare,
      .facts = facts,
      .finish = finish,
+     .all_at_once = true,
      .measure = measure_together,
      .seconds = together_seconds},
     {.name = "check",
@@ -534,6 +535,7 @@ static const struct operation operations[] = {
      .words = {NULL, check_units},
      .plan = check_plan,
      .prepare = check_prepare,
+     .all_at_once = true,
      .measure = measure_check,
      .seconds = together_seconds},
 };

@@ -317,6 +317,7 @@ static void prepare(struct run *run) {
     workers_run(&run->workers, &toucher, 1, touch_first, NULL);
     space.verified_by = memory_verify(&run->machine, bytes, space_bytes, page, home, space.bound);
     run_add_placement(run, "space", &space);
+    if (unpopulated) run->watched_count = 0; /* mapped anew before each trial: no page is there to be asked for */
     size_t *all = grow(NULL, run->workers.count, sizeof *all);
     for (size_t i = 0; i < run->workers.count; i++) all[i] = i;
     workers_run(&run->workers, all, run->workers.count, touch_own, NULL);
@@ -518,6 +519,7 @@ static const struct operation operations[] = {
      .memory = memory_planned,
      .prepare = prepare,
      .facts = facts,
+     .all_at_once = true,
      .measure = measure_ring,
      .seconds = ring_seconds},
 };

@@ -207,6 +207,8 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     atomic_store_explicit(&nap.over, false, memory_order_relaxed);
     nap.sleep_s = SLEEP_S[unit->key[1]];
     size_t states = entries((int)unit->key[0], before);
+    run->workers.worker[both[0]].sleeps = true;
+    run->workers.worker[both[1]].sleeps = false;
     workers_run(&run->workers, both, 2, take_part, &nap);
     if (run_stopping()) return UNIT_STOPPED;
     size_t states_after = entries((int)unit->key[0], after), state = 0, apart = 0;

@@ -1,0 +1,419 @@
+"""Which faults does each kernel detect? They are injected from outside or by builds that exist for tests.
+
+    python -m bench.faults                          every operation and fault, five times each: an hour on two CPUs
+    python -m bench.faults --rounds 2 --only chase  some operations
+
+Two CPUs measure. All programs of this benchmark run at the highest ordinary priority, in scheduling groups of their
+own, where that is allowed, so that other programs are not counted as a fault. A fault is detected if the kernel ends
+with 2 or 3, if a reader rejects the record, or if the record says that it was disturbed, as far as the report marks
+values for it (`nodeprint.judge.verdict.LOST`). One that is not detected is harmful if the median value moved by 10%.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from bench import table
+from bench.table import ROOT, Row
+from nodeprint.data.format import records
+from nodeprint.errors import NodeprintError
+from nodeprint.judge.verdict import LOST
+from nodeprint.machine import other_load
+from tests.support.real_parts import ALLOWED, built
+from tests.support.small_machine import small_machine
+from tests.support.two_nodes import two_nodes
+
+CPUS = tuple(ALLOWED[:2])
+#: A run takes about this long; a fault begins in its first third.
+RUN_S, LONGEST_S = 1.2, 60.0
+#: What preempts, stops or throttles takes so much of a period of 0.1 s.
+PERIOD_S, TAKEN_S = 0.1, 0.04
+HARMFUL, STEAL = 0.1, 0.01
+#: Flipped bits of a complete record file.
+RECORD_BITS = 100
+GROUPS = (
+    ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "{quota}", "cpu.shares", "262144"),
+    ("/sys/fs/cgroup", "cpu.max", "{quota} 100000", "cpu.weight", "10000"),
+)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation with arguments that keep it short, and what can go wrong with it.
+
+    `memory`: it asks for the NUMA node of its pages; `checks`: it looks at the numbers that it calculates; `alone`: it
+    leaves one of two CPUs to others.
+    """
+
+    name: str
+    more: str = ""
+    memory: bool = False
+    checks: bool = False
+    alone: bool = False
+
+    def environment(self, folder: Path) -> dict[str, str]:
+        """This machine, with small caches if the operation is short only there."""
+        small = self.name.startswith(("bandwidth", "loaded"))
+        return small_machine(folder, 4, 4000) if small else os.environ.copy()
+
+    def command(self, folder: Path) -> list[str]:
+        """The call without `--passes` and `--out`."""
+        kernel, operation = self.name.split()
+        cpus = CPUS[:1] if self.alone else CPUS
+        return [str(folder / kernel), "--op", operation, "--cpus", ",".join(map(str, cpus)), *self.more.split()]
+
+    def record(self, folder: Path, passes: int) -> Path:
+        """The record of a run without a fault."""
+        out = folder / "r.jsonl"
+        command = [*self.command(built()), "--passes", str(passes), "--out", str(out)]
+        subprocess.run(command, check=True, capture_output=True, env=self.environment(folder), preexec_fn=lift)
+        return out
+
+
+OPERATIONS = (
+    Operation("coherence cas", memory=True),
+    Operation("coherence oneway", memory=True),
+    Operation("coherence payload", memory=True),
+    Operation("coherence contend", memory=True),
+    Operation("coherence state", memory=True),
+    Operation("chase latency", "--size-mib 8", memory=True, alone=True),
+    Operation("bandwidth machine", "--streams triad", memory=True),
+    Operation("bandwidth cpus", "--streams triad", memory=True, alone=True),
+    Operation("loaded latency", memory=True),
+    Operation("touch ratio"),  # its memory is where it was touched first, which elsewhere.c cannot know
+    Operation("remap pairs", memory=True),
+    Operation("fault rate", alone=True),
+    Operation("wake futex"),
+    Operation("barrier all"),
+    Operation("jitter detours", "--seconds 1", alone=True),
+    Operation("clock together", "--seconds 1"),
+    Operation("load together", "--seconds 1", checks=True),
+    Operation("load check", "--seconds 1", checks=True),
+)
+
+Values: TypeAlias = Mapping[tuple[Any, ...], float]
+
+
+@dataclass
+class Trial:
+    """What came of a run: how the fault was detected (empty: it was not), what it said, and its values."""
+
+    how: str
+    values: Values = field(default_factory=dict)
+
+
+# ---- programs with a priority, on a CPU ----
+
+
+def lift(cpu: int | None = None, group: Path | None = None) -> None:
+    """In a child: a session and scheduling group of its own at the highest ordinary priority, on `cpu` alone, and in a
+    control group."""
+    os.setsid()
+    with suppress(OSError):
+        Path("/proc/self/autogroup").write_text("-20")
+    if group is not None:
+        (group / "cgroup.procs").write_text(str(os.getpid()))
+    if cpu is not None:
+        os.sched_setaffinity(0, {cpu})
+
+
+@contextmanager
+def program(code: str, cpu: int) -> Iterator[None]:
+    """A Python program on a CPU while something else goes on."""
+    with subprocess.Popen([sys.executable, "-c", code], preexec_fn=partial(lift, cpu)) as process:  # noqa: PLW1509
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+BUSY = "while True: pass"
+BURSTS = f"""
+import time
+while True:
+    end = time.monotonic() + {TAKEN_S}
+    while time.monotonic() < end: pass
+    time.sleep({PERIOD_S - TAKEN_S})
+"""
+TRAFFIC = """
+import numpy
+a = numpy.ones(1 << 24); b = a.copy()
+while True: a[:] = b
+"""
+
+
+# ---- faults of a process that runs ----
+
+
+def threads_on(process: int, cpu: int) -> list[int]:
+    """The threads of a process that may run on `cpu` alone."""
+    tasks = [int(task.name) for task in Path(f"/proc/{process}/task").iterdir()]
+    return [task for task in tasks if os.sched_getaffinity(task) == {cpu}]
+
+
+def lose_cpu(process: subprocess.Popen[bytes], operation: Operation, back: bool) -> None:
+    """Take the last CPU from its worker, for good or for 50 ms, as who changes a cpuset or calls taskset does."""
+    ours = CPUS[0] if operation.alone else CPUS[1]
+    (worker,) = threads_on(process.pid, ours)
+    os.sched_setaffinity(worker, {CPUS[1] if operation.alone else CPUS[0]})
+    if back:
+        time.sleep(0.05)
+        os.sched_setaffinity(worker, {ours})
+
+
+def stop_again_and_again(process: subprocess.Popen[bytes], _operation: Operation) -> None:
+    """Stop the whole process in each period, as a scheduler of gangs and the freezer do."""
+    while process.poll() is None:
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(TAKEN_S)
+        process.send_signal(signal.SIGCONT)
+        time.sleep(PERIOD_S - TAKEN_S)
+
+
+def flip_bits(process: subprocess.Popen[bytes], _operation: Operation) -> None:
+    """Flip a bit in the first word of 1,000 lines of each large buffer: of pointers, where they are a chase's."""
+    with Path(f"/proc/{process.pid}/mem").open("r+b", buffering=0) as memory:
+        for mapping in Path(f"/proc/{process.pid}/maps").read_text().splitlines():
+            span, rights, _, _, inode, *name = mapping.split()
+            begin, end = (int(address, 16) for address in span.split("-"))
+            if not rights.startswith("rw") or inode != "0" or name or end - begin < 1 << 22:
+                continue
+            for _ in range(1000):
+                with suppress(OSError, IndexError):  # a page that is not there, or the process ended
+                    memory.seek(begin + random.randrange((end - begin) // 64) * 64 + random.randrange(8))
+                    byte = memory.read(1)[0]
+                    memory.seek(-1, os.SEEK_CUR)
+                    memory.write(bytes([byte ^ 1 << random.randrange(8)]))
+
+
+@contextmanager
+def quota(cpus: int) -> Iterator[Path | None]:
+    """A control group that has 60% of `cpus`; None where none can be made."""
+    for root, limit, text, weight, most in GROUPS:
+        group = Path(root) / f"nodeprint-bench-faults-{os.getpid()}"
+        with suppress(OSError):
+            group.mkdir()
+            try:
+                (group / limit).write_text(text.format(quota=int(1e5 * cpus * (1 - TAKEN_S / PERIOD_S))))
+                (group / weight).write_text(most)
+                yield group
+            finally:
+                group.rmdir()
+            return
+    yield None
+
+
+# ---- runs ----
+
+
+def detected(process: subprocess.Popen[bytes], out: Path, messages: str) -> Trial:
+    """Whether the end of a run or its record says that something was wrong, and its values."""
+    if process.returncode in (2, 3):
+        return Trial(f"exit {process.returncode}" if messages else "")
+    if process.returncode:
+        return Trial(f"killed ({-process.returncode})")
+    try:
+        file = records.read(out)
+    except NodeprintError:
+        return Trial("rejected")
+    trailer = file.trailer or {}
+    lines = [line for line in map(json.loads, out.read_text().splitlines()) if line["record"] in ("pair", "cell")]
+    flagged = float(np.mean([bool({"disturbed", "moved"} & set(line["flags"])) for line in lines]))
+    steal = trailer["steal_s"] - 0.01 * len(file.header["cpus"])
+    value = next(iter(file.units), "latency_ns")
+    dims = file.dims or ("a", "b", "home")
+    by_place: dict[tuple[Any, ...], list[float]] = {}
+    for line in lines:
+        by_place.setdefault(tuple(line[dim] for dim in dims), []).append(line.get(value) or np.nan)
+    values = {place: float(np.median(of_passes)) for place, of_passes in by_place.items()}
+    says = {
+        "wrong result": any(line.get("wrong_bursts") for line in lines),
+        "offset": any(abs(line.get("offset_ns", 0)) > 1e4 for line in lines),
+        "loud CPU": any(line.get("share", 0) > LOST for line in lines if "detours" in line),
+        "flag": flagged >= LOST,
+        "moved_pages": trailer["moved_pages"] > 0,
+        "lost_share": trailer.get("lost_share", 0) >= LOST,
+        "steal": steal > STEAL * trailer["elapsed_s"] * len(file.header["cpus"]),
+    }
+    return Trial(", ".join(name for name, said in says.items() if said), values)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`to` says to which operations it can happen. It is another build, a page that is elsewhere, a program on the last
+    CPU or on the one left free, or what is done to the process once it measures."""
+
+    name: str
+    to: Callable[[Operation], bool] = lambda _: True
+    build: str = ""
+    page: str = ""
+    beside: str = ""
+    act: Callable[[subprocess.Popen[bytes], Operation], None] | None = None
+    quota: bool = False
+
+
+FAULTS = (
+    Fault("none"),
+    Fault("busy machine", beside=BUSY),
+    Fault("flipped bit in a result", lambda o: o.checks, build="flipped"),
+    Fault("flipped pointers", lambda o: o.name.startswith("chase"), act=flip_bits),
+    Fault("skewed clock", lambda o: not o.alone, build="skewed"),
+    Fault("lost CPU", act=partial(lose_cpu, back=False)),
+    Fault("lost CPU for 50 ms", act=partial(lose_cpu, back=True)),
+    Fault("preempted worker", beside=BURSTS),
+    Fault("page placed elsewhere", lambda o: o.memory, page="placed"),
+    Fault("page moves", lambda o: o.memory, page="moved"),
+    Fault("page moves for good", lambda o: o.memory, page="stuck"),
+    Fault("quota", quota=True),
+    Fault("stopped", act=stop_again_and_again),
+    Fault("memory traffic beside it", lambda o: o.alone, beside=TRAFFIC),
+)
+
+
+def trial(operation: Operation, fault: Fault, passes: int) -> Trial | None:
+    """A run with a fault; None where the fault cannot be made here."""
+    cpus = CPUS[:1] if operation.alone else CPUS
+    free = CPUS[1] if operation.alone and fault.beside == TRAFFIC else cpus[-1]
+    with tempfile.TemporaryDirectory() as made, quota(len(cpus)) if fault.quota else nullcontext() as group:
+        if fault.quota and group is None:
+            return None
+        folder, out = Path(made), Path(made) / "r.jsonl"
+        environment = two_nodes(folder, fault.page) if fault.page else operation.environment(folder)
+        command = [*operation.command(built() / fault.build), "--passes", str(passes), "--out", str(out)]
+        before = other_load.readings() if fault.beside == TRAFFIC else None
+        with program(fault.beside, free) if fault.beside else nullcontext():
+            if fault.beside:
+                time.sleep(0.3)
+            with (folder / "messages").open("wb") as messages:
+                lifted = partial(lift, None, group)
+                process = subprocess.Popen(command, stderr=messages, env=environment, preexec_fn=lifted)  # noqa: PLW1509
+                if fault.act is not None and measures(process, out):
+                    time.sleep(random.uniform(0.05, RUN_S / 3))
+                    with suppress(OSError, ValueError):  # it has ended
+                        fault.act(process, operation)
+                try:
+                    process.wait(LONGEST_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+                    return Trial("")
+            traffic = before is not None and other_load.between(before, other_load.readings()).is_busy
+        found = detected(process, out, (folder / "messages").read_text(errors="replace"))
+        found.how = found.how or ("other_load.json" if traffic else "")
+        return found
+
+
+def measures(process: subprocess.Popen[bytes], out: Path) -> bool:
+    """Wait until it has written its header; False if it ended before."""
+    while process.poll() is None:
+        if out.exists() and b'"record":"header"' in out.read_bytes():
+            return True
+        time.sleep(0.002)
+    return False
+
+
+def passes_of(operation: Operation) -> int:
+    """How many passes take about RUN_S."""
+    with tempfile.TemporaryDirectory() as folder:
+        last = operation.record(Path(folder), 3).read_text().splitlines()[-1]
+    return max(1, min(1000, round(RUN_S / (float(json.loads(last)["elapsed_s"]) / 3))))
+
+
+def flipped_record(operation: Operation) -> Counter[str]:
+    """How a reader rejects a complete record file in which a bit is flipped."""
+    found = Counter[str]()
+    with tempfile.TemporaryDirectory() as folder:
+        out = operation.record(Path(folder), 1)
+        content = out.read_bytes()
+        for _ in range(RECORD_BITS):
+            damaged = bytearray(content)
+            damaged[random.randrange(len(content))] ^= 1 << random.randrange(8)
+            try:
+                found["" if records.read(out, raw=bytes(damaged)).complete else "incomplete"] += 1
+            except NodeprintError:
+                found["rejected"] += 1
+    return found
+
+
+# ---- the table ----
+
+
+def shift(values: Values, usual: Values) -> float:
+    """By how much the median place is off, as a ratio less 1; 0 if there is nothing to compare."""
+    ratios = [value / usual[place] for place, value in values.items() if usual.get(place, 0) > 0 and value > 0]
+    return float(np.median(ratios)) - 1 if ratios else 0.0
+
+
+def of_operation(operation: Operation, rounds: int) -> Iterator[tuple[str, Counter[str], int]]:
+    """By fault, how the runs of an operation detected it ('': not), and how many of those were harmful."""
+    bits = flipped_record(operation)
+    yield "flipped bit in the record", bits, bits[""]
+    passes, usual = passes_of(operation), {}
+    for fault in FAULTS:
+        if not fault.to(operation):
+            continue
+        trials = [found for _ in range(rounds) if (found := trial(operation, fault, passes)) is not None]
+        if fault.name == "none":
+            places = {place for found in trials for place in found.values}
+            usual = {
+                place: float(np.median([of.values[place] for of in trials if place in of.values])) for place in places
+            }
+        missed = [shift(found.values, usual) for found in trials if not found.how]
+        yield fault.name, Counter(found.how for found in trials), sum(abs(off) > HARMFUL for off in missed)
+
+
+def line(operation: str, fault: str, found: Counter[str], harmful: int) -> str:
+    """A row of the table: injected, detected, rate, harmful, and how."""
+    injected = found.total()
+    hows = ", ".join(f"{how} {count}" for how, count in found.most_common() if how)
+    rate = f"{(injected - found['']) / injected:6.0%}" if injected else "     -"
+    return f"{operation:20}{fault:27}{injected:9}{injected - found['']:9}{rate}{harmful:8}  {hows}".rstrip()
+
+
+def main() -> int:
+    """Inject, print and keep the table; 0 whatever came out."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5, help="of each operation and fault")
+    parser.add_argument("--only", nargs="*", metavar="OPERATION", help="those whose names begin so, as `chase`")
+    arguments = parser.parse_args()
+    if len(CPUS) < 2:
+        print("faults: unverified, only one CPU is allowed here")
+        return 0
+    built("skewed")
+    flip = f"CPPFLAGS=-DFLIP_A_BIT_ON_CPU={CPUS[1]}"
+    flipped = ["make", "-s", "-C", str(ROOT / "kernels"), "BUILD=build/flipped", flip, "build/flipped/load"]
+    subprocess.run(flipped, check=True)
+    load, rows, kept = os.getloadavg()[0], list[Row](), list[Sequence[Any]]()
+    print(f"{'operation':20}{'fault':27}{'injected':>9}{'detected':>9}{'rate':>6}{'harmful':>8}  how")
+    for operation in OPERATIONS:
+        if arguments.only and not operation.name.startswith(tuple(arguments.only)):
+            continue
+        for fault, found, harmful in of_operation(operation, arguments.rounds):
+            print(line(operation.name, fault, found, harmful), flush=True)
+            if found.total():
+                rate = 100 * (1 - found[""] / found.total())
+                rows.append(table.row(f"{operation.name}: {fault}", rate, unit="% detected"))
+                kept.append((operation.name, fault, dict(found), harmful))
+    table.keep("faults", rows, load, found=kept)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
