@@ -145,7 +145,7 @@ def protocol(
 ) -> None:
     """Write the acceptance report of campaigns, to sign.
 
-    It suggests a decision for each node (accepted, accepted with reservations, rejected). It lists open items with
+    It suggests a decision (accepted, accepted with reservations, not decided, rejected). It lists open items with
     remedy and deadline, tolerances and limits, racks and serial numbers. MANIFEST.sha256 has the hashes of all files.
     """
     from nodeprint.report import protocol as protocols

@@ -72,11 +72,17 @@ class Decision(StrEnum):
 
     ACCEPTED = "accepted"
     RESERVATIONS = "accepted with reservations"
+    OPEN = "not decided"
     REJECTED = "rejected"
 
 
-_SYMBOLS = {Decision.ACCEPTED: "●", Decision.RESERVATIONS: "◆", Decision.REJECTED: "▲"}
-_COLORS = {Decision.ACCEPTED: "good", Decision.RESERVATIONS: "warning", Decision.REJECTED: "alarm"}
+_SYMBOLS = {Decision.ACCEPTED: "●", Decision.RESERVATIONS: "◆", Decision.OPEN: "◇", Decision.REJECTED: "▲"}
+_COLORS = {
+    Decision.ACCEPTED: "good",
+    Decision.RESERVATIONS: "warning",
+    Decision.OPEN: "neutral",
+    Decision.REJECTED: "alarm",
+}
 #: Symbol, word and color of a node's result over all campaigns.
 _RESULT_MARKS = {
     Accepted.ACCEPTED: ("●", Accepted.ACCEPTED, "good"),
@@ -166,8 +172,9 @@ def decision(results: Sequence[Accepted], verdicts: Sequence[Verdict]) -> Decisi
     """Return the decision that the list of nodes suggests.
 
     Accepted: every node is accepted, and there are no findings about fleets or messages and no memory warnings.
-    Rejected: a fleet is split or not uniform, or too few nodes are accepted to be a reference for the others.
-    Otherwise the system is accepted with reservations.
+    Rejected: a fleet is split or not uniform, or so many nodes deviate that too few are a reference for the others.
+    Not decided: too few nodes are accepted, but open ones may still be. Otherwise the system is accepted with
+    reservations.
     """
     accepted = sum(of_node is Accepted.ACCEPTED for of_node in results)
     every = {outcome.entry.accepted for verdict in verdicts for outcome in verdict.outcomes}
@@ -175,9 +182,10 @@ def decision(results: Sequence[Accepted], verdicts: Sequence[Verdict]) -> Decisi
     if results and accepted == len(results) and every == {Accepted.ACCEPTED} and not warned:
         return Decision.ACCEPTED
     without_majority = any(verdict.fleet.outcome in _NO_MAJORITY for verdict in verdicts)
-    if without_majority or accepted < _ACCEPTED * len(results) or not results:
+    deviating = sum(of_node is Accepted.DEVIATION for of_node in results)
+    if without_majority or len(results) - deviating < _ACCEPTED * len(results):
         return Decision.REJECTED
-    return Decision.RESERVATIONS
+    return Decision.OPEN if not results or accepted < _ACCEPTED * len(results) else Decision.RESERVATIONS
 
 
 def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteTexts) -> Document:

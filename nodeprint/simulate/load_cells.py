@@ -11,6 +11,7 @@ import numpy as np
 
 from nodeprint.data.places.layout import Ints
 from nodeprint.data.places.measured import Key
+from nodeprint.machine.topology.processors import generation_of
 from nodeprint.simulate.drawn_run import DrawnRun, Floats, Measure, statistics
 from nodeprint.simulate.memory_cells import PORT, first_of_socket
 from nodeprint.simulate.silicon import Paths
@@ -20,8 +21,8 @@ from nodeprint.simulate.simulated_node import NodeRun
 #: Factor on latency out of a CCX by the traffic of another. An idle fabric is a little slower than a busy one; on a
 #: full one a transfer waits.
 _BESIDE = {"idle": 1.0, "light": 0.985, "full": 1.12}
-#: Operations in a cycle by vectors of 256 bits in two units. Remaining share of a core's clock with all cores busy, at
-#: first and on a hot node; noise of a cell.
+#: Operations in a cycle by vectors of 256 bits in two units, if the processor's are unknown. Remaining share of a
+#: core's clock with all cores busy, at first and on a hot node; noise of a cell.
 _FLOPS_A_CYCLE, _PHASES = 16.0, {"ramp": 0.97, "first": 0.93, "steady": 0.9}
 _LOAD_CELL = 0.3
 #: The system takes 0.02% of a CPU's time, on the first core five times as much.
@@ -73,8 +74,11 @@ def loads(of: NodeRun, measure: Measure) -> list[DrawnRun]:
     together = measure(hertz[:, None] * clock_share, _LOAD_CELL)[:1]
     ladder = measure(_ladder(hertz, clock_share[:, 1], of.socket_of_core, steps), _LOAD_CELL)[:1]
 
+    generation = generation_of(of.node.topology.machine)
+    flops = (generation.flops_per_cycle if generation is not None else 0) or _FLOPS_A_CYCLE
+
     def at_work(clock: Floats) -> dict[str, tuple[str, Floats]]:
-        return {"flops_per_s": ("1/s", clock * _FLOPS_A_CYCLE), "core_hz": ("Hz", clock)}
+        return {"flops_per_s": ("1/s", clock * flops), "core_hz": ("Hz", clock)}
 
     return [
         DrawnRun("load-alone", {"cpu": cores}, at_work(alone)),

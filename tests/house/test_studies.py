@@ -56,13 +56,11 @@ def test_commands_of_a_study_work(study: str, folder: Path) -> None:
     head = next(head for name, head in HEADS.items() if study.startswith(name))
     assert printed[0].startswith(head)
     if study.startswith("Chronicle"):
-        assert "4 fit into one CCX, 2" in printed[-1] and "Socket 0 towards other sockets" in printed[-1]
+        assert "4 fit into one CCX at 2" in printed[-1] and "Socket 0 towards other sockets" in printed[-1]
     if is_linktest:
         page = _text(folder / "rome/report/node000.pdf").partition("Messages between cores")[2]
         assert "outlined are CCX, CCD, quadrant and socket" in page
-        assert re.search(
-            r"How many pairs of cores of node000 have which value: minimum [\d.]+ µs, mean [\d.]+ µs, max", page
-        )
+        assert re.search(r"Number of pairs of cores of node000 by value: minimum [\d.]+ µs, mean [\d.]+ µs, max", page)
         # what a record of our own was imported from is said, and its matrix is no core-to-core latency
         assert "Core to core" not in _text(folder / "imported/report/cluster.pdf")
 

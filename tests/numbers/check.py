@@ -91,13 +91,13 @@ EXEMPT: Sequence[str] = (
     # dates
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\dZ?)?)?",
     # scales of colors, and the differences from which on a picture names a CPU
-    r"median of its peers, to [\d.]+%|No CPU lies more than [\d.]+%",
+    r"median of its peers, to [\d.]+%|No CPU differs by more than [\d.]+%",
     # results that no export has, with tests of their own: structure, quadrants, levels over time, loaded hops
     r"stability [\d.]+|Socket \d: inside a quadrant.*$|[+-][\d.]+%.* since \d{4}-.*$",
     r"with \d+ GB/s on another CCX.*$|medians of \d+ \w+|reads \d+ bytes a cycle, .*? at least [\d.]+ GHz",
     # constants of the texts and of processors
-    r"\d+ operations in double precision a cycle|sleeps of 5 ms|up to 1 it is the same|95%:",
-    r"with 20 runs of 64 nodes",
+    r"\d+ double-precision operations per cycle|sleeps of 5 ms|up to 1 it is the same|95%:",
+    r"20 runs of 64 nodes",
     r"[\d.]+%?\.\.\.$",  # where a short message is cut off
     r"lists the \d+ files",
     r"\d+ earlier campaigns?",

@@ -83,7 +83,7 @@ def _all(text: str, campaign: Campaign) -> Iterator[str]:
 def _counted(text: str, campaign: Campaign) -> Iterator[str]:
     """The system counts throttling and memory errors; wrong results are found by a kernel."""
     found = {finding["id"] for node in campaign.nodes.values() for finding in node["findings"]}
-    if re.search("counted by the system|system's counter", text) and found == {"wrong-result"}:
+    if re.search("system counted|counted by the system|system's counter", text) and found == {"wrong-result"}:
         yield "a wrong result is found by a kernel, which can be run again"
 
 

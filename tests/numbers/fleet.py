@@ -86,7 +86,7 @@ def _fleet(fleet: Json) -> Iterator[Fact]:
         yield Fact(limit["needed"], "", r"; $", " (runs|nodes)", words, record)
         of = (re.escape(limit["measurement"]),)
         yield Fact(100 * limit["tolerance"], "%", r"^tolerance: $", "", of, record)
-        yield Fact(100 * limit["effect"], "%", r"^found from: $", "", of, record)
+        yield Fact(100 * limit["effect"], "%", r"^detectable from: $", "", of, record)
     kinds: dict[tuple[str, str, int], list[Json]] = {}
     for limit in fleet["limits"]:
         kinds.setdefault((limit["metric"], limit["remedy"], limit["needed"]), []).append(limit)
@@ -115,7 +115,7 @@ def _criteria(campaign: Campaign) -> Iterator[Fact]:
         words, record = (metric_words(metric),), f"criterion {metric}"
         limits = frame[frame["metric"] == metric]
         tolerances = _tolerances_of(campaign.deviations, metric)
-        for left, values in (("^tolerance", tolerances), ("^found from", limits["effect"])):
+        for left, values in (("^tolerance", tolerances), ("^detectable from", limits["effect"])):
             first, last = 100 * values.min(), 100 * values.max()
             yield Fact(first, "%", rf"{left}: $", "", words, record)
             yield Fact(first, "%", rf"{left}: $", " to ", words, record)
@@ -193,7 +193,7 @@ def _spreads(fleet: Json) -> Iterator[Fact]:
         yield Fact(spread["nodes_beyond"], "", r"run\), $", " nodes?", (), record)
         for limit in fleet["limits"]:
             if all(limit[key] == spread[key] for key in ("measurement", "component_type", "term")):
-                yield Fact(100 * limit["effect"], "%", r"^found from: $", "", words, record)
+                yield Fact(100 * limit["effect"], "%", r"^detectable from: $", "", words, record)
 
 
 def _fabric(fabric: Json, at: int) -> Iterator[Fact]:
@@ -236,7 +236,7 @@ def _tolerances(campaign: Campaign) -> Iterator[Fact]:
         return
     far = in_tolerances(campaign)
     for row in far[far >= (1 - 1e-6) * far.max()].reset_index().itertuples():
-        left = f"{re.escape(str(row.node))} lies farthest from its peers: $"
+        left = f"{re.escape(str(row.node))} is farthest from its peers: $"
         yield Fact(float(str(row.times)), "times", left, f" in (?i:{metric_words(str(row.metric))})")
 
 

@@ -115,11 +115,11 @@ _FALSE = {
         "node001, the node that differs most",
     ),
     "a figure has one tolerance for all parts": ("core", "tolerance of 4%", "tolerance of 10.7%"),
-    "a figure names a node that is not the farthest": ("core", "node004 lies farthest", "node001 lies farthest"),
+    "a figure names a node that is not the farthest": ("core", "node004 is farthest", "node001 is farthest"),
     "a wrong result is described as the system's": (
         "wrong-result",
         "Read it, then decide.",
-        "It was counted by the system while the node was measured.",
+        "The system counted it during the measurement.",
     ),
     "numbers of one page disagree": ("core", "9.2 ns less", "7.2 ns less"),
     "a table disagrees with its finding": ("core", ">+8.7%<", ">+5.0%<"),

@@ -37,7 +37,7 @@ def _memory(fields: Fingerprint) -> str:
 def _numa(fields: Fingerprint) -> str:
     each = fields.get("numa_nodes_per_socket")
     threads = {True: "SMT on", False: "SMT off"}.get(fields.get("smt") is True) if "smt" in fields else ""
-    return ", ".join(filter(None, (f"{each} NUMA node{'s' if each != 1 else ''} a socket" if each else "", threads)))
+    return ", ".join(filter(None, (f"{each} NUMA node{'s' if each != 1 else ''} per socket" if each else "", threads)))
 
 
 def _field(key: str) -> Callable[[Fingerprint], str]:
@@ -91,11 +91,11 @@ def measured(campaign: Campaign) -> FactRows:
     runs = sorted({figure.runs for node in verdict.nodes.values() for figure in node.classes})
     done = [name for name, node in verdict.nodes.items() if node.outcome.entry.measured]
     counts = (
-        names.counted(jobs[-1], "job") + " a node" if jobs else "",
+        names.counted(jobs[-1], "job") + " per node" if jobs else "",
         f"{_range(runs)} of core-to-core latency" if runs else "",
     )
     facts: dict[str, str] = {
-        "nodes": f"{len(done)} of {len(verdict.nodes)} measured: {names.shortened(names.nodes(verdict.nodes), 70)}",
+        "nodes": f"{len(done)} of {len(verdict.nodes)} measured: {names.shortened(names.nodes(done), 70)}",
         "measured": " to ".join(dict.fromkeys(names.moment(time) for time in ends)) or say("not_recorded"),
         "table": printable(verdict.versions.get("table", "").partition(", SHA-256")[0], 60),
         "repeated": "; ".join(filter(None, counts)),

@@ -79,7 +79,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
             Section("Tolerances", (criteria.table(verdict),)),
             Section("Nodes that do not pass", (not_passing.table(verdict, linked, anchors),)),
             Section(
-                "All nodes beside their tolerances",
+                "All nodes against their tolerances",
                 (
                     Figures(tuple(pictures.in_tolerances(campaign))),
                     split_groups.numbers(verdict.fleet),
@@ -298,7 +298,7 @@ def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
         place = ", ".join(filter(None, (node.rack, campaign.switches.get(name, ""))))
         rows.append((linked.get(name, printable(name, 40)), Mark.of(node.outcome), node.group, place, used, first))
     table = without_empty(
-        Table(("node", "outcome", "group", "rack, switch", "of what decides", "worst finding"), tuple(rows), "llllrl")
+        Table(("node", "outcome", "group", "rack, switch", "of its tolerance", "worst finding"), tuple(rows), "llllrl")
     )
     left = len(order) - len(shown)
     return (

@@ -6,18 +6,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from nodeprint.judge.verdict import Limit, Verdict
+from nodeprint.judge.verdict import Agreement, Limit, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Table
 from nodeprint.report.pages.common import agreement_numbers, without_empty
 
-_HEADER = ("criterion", "tolerance", "found from", "closest to its tolerance", "the same within", "its tolerance")
+_HEADER = ("criterion", "tolerance", "detectable from", "closest to its tolerance", "the same within", "its tolerance")
 
 
 def table(verdict: Verdict) -> Table:
     """The tolerances of each criterion and the component that is closest to its own.
 
-    Tolerances differ by component and are a range. `found from` is the difference that is found on 90% of the nodes.
+    Tolerances differ by component and are a range. `detectable from` is the difference from which on 90% of the
+    nodes with it are detected.
     """
     limits: dict[str, list[Limit]] = {}
     for limit in verdict.fleet.limits:
@@ -33,10 +34,15 @@ def table(verdict: Verdict) -> Table:
                 text.named("metrics", metric),
                 _range(ends, names.tolerance),
                 _range([limit.effect for limit in of_metric], names.percent),
-                *((text.noun_phrase(nearest), *agreement_numbers(nearest)) if nearest is not None else ("", "", "")),
+                *(_closest(nearest, verdict) if nearest is not None else ("", "", "")),
             )
         )
     return without_empty(Table(_HEADER, tuple(rows), "lrrlrr", 3))
+
+
+def _closest(agreement: Agreement, verdict: Verdict) -> tuple[str, ...]:
+    component = text.noun_phrase(agreement) + text.of_node(text.same_node_of(agreement, verdict))
+    return component, *agreement_numbers(agreement)
 
 
 def _range(values: Sequence[float], words: Callable[[float], str]) -> str:

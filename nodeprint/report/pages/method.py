@@ -149,7 +149,7 @@ def limit_table(verdict: Verdict) -> Table:
         "measurement",
         "component",
         "tolerance",
-        "found from",
+        "detectable from",
         "nodes differ",
         "runs differ",
         "95% the same within",

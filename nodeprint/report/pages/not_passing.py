@@ -82,7 +82,7 @@ def _finding(
         words(first) + further,
         names.signed_range([finding.effect for finding in sizes]),
         " to ".join(dict.fromkeys(map(_tolerance, sorted(sizes, key=lambda of: (of.tolerance, of.peers))))),
-        text.remedy(first),
+        say("confirm_first", remedy=text.remedy(first)) if outcome is Outcome.SUSPECT else text.remedy(first),
         Reference("", anchor=anchor) if anchor else "",
     )
 

@@ -513,7 +513,8 @@ def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture
             [(_extent(square),) for square in drawn] if messages else (),
         )
         first, second = (_called(campaign, name, measurement) for name in pair)
-        caption = say("figures", f"two_{key}", first=first, second=second)
+        what = text.measured(measurement)
+        caption = say("figures", f"two_{key}", first=first, second=second, what=what)
         finding = next((of for of in nodes[pair[1]].counted if of.measurement == measurement), None)
         inside = [scaled for square in drawn if (scaled := matrix.inside_sockets(square)) is not None]
         limits = None

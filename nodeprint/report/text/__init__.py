@@ -6,7 +6,7 @@ is a value of `nodeprint.judge.verdict`, so nodes with equal values are alike.
 
 from __future__ import annotations
 
-from nodeprint.report.text.agreement_sentences import agreement_remedy, agreement_with_remedy
+from nodeprint.report.text.agreement_sentences import agreement_remedy, agreement_with_remedy, of_node, same_node_of
 from nodeprint.report.text.disturbances import busy_machine, disturbance, disturbed, moved_cpus, moved_most, taken_most
 from nodeprint.report.text.finding_sentences import (
     component_in_words,
@@ -38,7 +38,6 @@ from nodeprint.report.text.headlines import (
     headline,
     headline_of,
     origin,
-    worst_node,
 )
 from nodeprint.report.text.node_sentences import (
     further,
@@ -90,6 +89,7 @@ __all__ = [
     "node_lines",
     "node_sentence",
     "noun_phrase",
+    "of_node",
     "one_node",
     "origin",
     "over_time",
@@ -99,10 +99,10 @@ __all__ = [
     "remedy",
     "runs_beyond",
     "runs_past",
+    "same_node_of",
     "sentence",
     "shared",
     "taken_most",
     "to_do",
     "which_is_right",
-    "worst_node",
 ]

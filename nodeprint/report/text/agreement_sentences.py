@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from nodeprint.data.places.measured import is_metric
-from nodeprint.judge.verdict import Agreement
+from nodeprint.errors import printable
+from nodeprint.judge.outcome import Outcome
+from nodeprint.judge.verdict import Agreement, NodeVerdict, Verdict
 from nodeprint.report import names
 from nodeprint.report.text.wording import begin, named, noun_phrase
 from nodeprint.settings.texts import say, texts
 
 
-def short_agreement(agreement: Agreement) -> str:
-    """An agreement in a list: `core-to-core latency 1.4% of 4% (same CCD)`.
+def short_agreement(agreement: Agreement, node: str = "") -> str:
+    """An agreement in a list: `core-to-core latency 1.4% of 4% (same CCD)`, of several nodes with the one that has it.
 
     Tolerances differ by component, so a value without its component and tolerance would not be true of the others.
     """
@@ -22,7 +25,26 @@ def short_agreement(agreement: Agreement) -> str:
         component=names.scoped(agreement.component),
         within=names.tolerance(agreement.within),
         tolerance=names.tolerance(agreement.tolerance),
+        node=of_node(node),
     )
+
+
+def of_node(name: str) -> str:
+    """` of node003`; empty without a name."""
+    return say("of_one_node", node=printable(name, 60)) if name else ""
+
+
+def node_of(agreement: Agreement, nodes: Mapping[str, NodeVerdict]) -> str:
+    """The first of several nodes that has this agreement; empty for a single node."""
+    return next((name for name, node in nodes.items() if agreement in node.agreements), "") if len(nodes) > 1 else ""
+
+
+def same_node_of(agreement: Agreement, verdict: Verdict) -> str:
+    """The first SAME node that has this agreement of the fleet; empty if the fleet has one node."""
+    if len(verdict.nodes) < 2:
+        return ""
+    same = (name for name, node in verdict.nodes.items() if node.outcome is Outcome.SAME)
+    return next((name for name in same if agreement in verdict.nodes[name].agreements), "")
 
 
 def agreement_with_remedy(agreement: Agreement) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome
-from nodeprint.judge.verdict import FabricVerdict, FleetVerdict, NodeVerdict, Verdict
+from nodeprint.judge.verdict import FabricVerdict, Finding, NodeVerdict, Verdict
 from nodeprint.report import names
 from nodeprint.report.pages.order import class_rank, natural, severity, worst_finding
-from nodeprint.report.text.agreement_sentences import short_agreement
+from nodeprint.report.text.agreement_sentences import same_node_of, short_agreement
 from nodeprint.report.text.disturbances import disturbed_first
-from nodeprint.report.text.finding_sentences import finding_sentence
+from nodeprint.report.text.finding_sentences import component_in_words, finding_sentence
 from nodeprint.report.text.notes import memory_warnings
 from nodeprint.report.text.wording import measured, named, sentence
 from nodeprint.settings.texts import say
@@ -38,10 +38,11 @@ def headline(verdict: Verdict) -> list[str]:
     They cover decisive disturbance, the count of matching nodes and the names of the others, the worst node, and
     deciding and missing metrics.
     """
-    not_uniform = [*not_same(verdict), *map(_messages, verdict.fabric)]
-    count = f"{'; '.join(filter(None, [headline_of(verdict.fleet), *not_uniform]))}."
+    with_findings = _with_findings(verdict)
+    not_uniform = [*not_same(verdict, with_findings), *map(_messages, verdict.fabric)]
+    count = f"{'; '.join(filter(None, [headline_of(verdict), *not_uniform]))}."
     disturbance_first = [*disturbed_first(verdict), *memory_warnings(verdict.fleet)]
-    return [*disturbance_first, count, *worst_node(verdict), *based_on(verdict)]
+    return [*disturbance_first, count, *_worst(with_findings), *based_on(verdict)]
 
 
 def campaign_outcome(verdict: Verdict) -> str:
@@ -57,24 +58,29 @@ def _messages(fabric: FabricVerdict) -> str:
     return say("first_line_fabric", outcome=fabric.outcome.with_class, partition=printable(fabric.partition, 60))
 
 
-def worst_node(verdict: Verdict) -> list[str]:
-    """Return the worst finding and its node, if several nodes have findings that can be attributed to them."""
-    with_findings = {
-        name: node
-        for name, node in verdict.nodes.items()
-        if (finding := worst_finding(node)) is not None and finding.state is not Certainty.MISMATCH
-    }
+def _with_findings(verdict: Verdict) -> dict[str, Finding]:
+    """The worst finding of each node with findings that can be attributed to it, the worst node first."""
+    found = {name: finding for name, node in verdict.nodes.items() if (finding := worst_finding(node)) is not None}
+    worst_first = sorted(found, key=lambda name: (severity(verdict.nodes[name]), natural(name)))
+    return {name: found[name] for name in worst_first if found[name].state is not Certainty.MISMATCH}
+
+
+def _worst(with_findings: Mapping[str, Finding]) -> list[str]:
+    """Return the worst finding and its node, if several nodes have findings."""
     if len(with_findings) < 2:
         return []
-    worst = min(with_findings, key=lambda name: (severity(with_findings[name]), natural(name)))
-    finding = worst_finding(with_findings[worst])
-    assert finding is not None
+    worst, finding = next(iter(with_findings.items()))
     return [say("worst_node", node=printable(worst, 60), finding=finding_sentence(finding))]
 
 
-def headline_of(fleet: FleetVerdict) -> str:
+def headline_of(verdict: Verdict) -> str:
     """Count the nodes that are SAME, with their agreements."""
-    agreements = names.listed(short_agreement(agreement) for agreement in fleet.agreements if agreement.criterion)
+    fleet = verdict.fleet
+    agreements = names.listed(
+        short_agreement(agreement, same_node_of(agreement, verdict))
+        for agreement in fleet.agreements
+        if agreement.criterion
+    )
     groups = names.counted(len(fleet.groups), "group")
     unapplied = [printable(note.name) for note in fleet.notes if note.kind == "limit-not-applied"]
     return say(
@@ -91,8 +97,11 @@ def headline_of(fleet: FleetVerdict) -> str:
     )
 
 
-def not_same(verdict: Verdict) -> list[str]:
-    """List the nodes that are not SAME, by class and outcome, FAIL first: `DEVIATES: cn017`."""
+def not_same(verdict: Verdict, with_findings: Mapping[str, Finding]) -> list[str]:
+    """List the nodes that are not SAME, by class and outcome, FAIL first: `FAIL (DEVIATES): cn017`.
+
+    The only node with findings is listed with the worst one.
+    """
     alone = {str(node.outcome) for node in verdict.nodes.values()} == {str(verdict.fleet.outcome)}
     split = verdict.fleet.outcome is FleetOutcome.SPLIT
     contested = {name for shared in verdict.fleet.shared if shared.may_be_right for name in shared.nodes}
@@ -102,9 +111,24 @@ def not_same(verdict: Verdict) -> list[str]:
         if outcome is Outcome.SAME or not of_it or alone or (split and outcome is Outcome.SPLIT):
             continue
         listed = names.nodes(of_it)
+        listed = listed if len(listed) <= _MOST_NAMED else f"{len(of_it)} nodes"
+        if len(verdict.nodes) > 1 and of_it == list(with_findings):
+            listed = _with_worst(of_it[0], with_findings[of_it[0]])
         right = say("or_right") if contested.intersection(of_it) and outcome.entry.found else ""
-        out.append(f"{outcome.with_class}: {listed if len(listed) <= _MOST_NAMED else f'{len(of_it)} nodes'}{right}")
+        out.append(f"{outcome.with_class}: {listed}{right}")
     return out
+
+
+def _with_worst(node: str, finding: Finding) -> str:
+    if not finding.measurement or finding.of_limit:
+        return f"{printable(node, 60)} ({component_in_words(finding)})"
+    return say(
+        "first_line_worst",
+        node=printable(node, 60),
+        component=component_in_words(finding),
+        effect=names.signed(finding.effect),
+        tolerance=names.tolerance(finding.tolerance),
+    )
 
 
 def based_on(verdict: Verdict) -> list[str]:

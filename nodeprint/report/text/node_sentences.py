@@ -14,7 +14,7 @@ from nodeprint.judge.verdict import Agreement, Disturbance, Epoch, Group, NodeVe
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
 from nodeprint.report.pages.order import natural, severity, worst_finding
-from nodeprint.report.text.agreement_sentences import agreement_with_remedy, short_agreement
+from nodeprint.report.text.agreement_sentences import agreement_with_remedy, node_of, short_agreement
 from nodeprint.report.text.disturbances import disturbance, taken_most
 from nodeprint.report.text.finding_sentences import accepted, finding_sentence, findings_of
 from nodeprint.report.text.group_sentences import belongs, next_step
@@ -117,7 +117,7 @@ def reason_and_action(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] 
         "nothing": say("nothing", "else" if first.accepted else "at all"),
         "disturbances": names.listed(_worst_disturbances(nodes)) or detail or names.listed(of),
         "share": names.percent(max(reason.share for reason in reasons)),
-        "agreements": _agreements(alike) or f"{names.listed(named_metric(key) for key in of)}.",
+        "agreements": _agreements(nodes) or f"{names.listed(named_metric(key) for key in of)}.",
         "fields": _both_values(first.reasons[0].values) or names.listed(map(fingerprint.label, of)) or say("layout"),
         "component_types": names.listed(named("terms", key) for key in of),
         "components": names.listed(of),
@@ -154,11 +154,14 @@ def _detail(reason: Reason, detail: str) -> str:
     return f" ({detail})" if detail else ""
 
 
-def _agreements(alike: Sequence[NodeVerdict]) -> str:
-    """Describe the deciding agreements of a SAME node, or the unverified agreements of any other."""
+def _agreements(nodes: Mapping[str, NodeVerdict]) -> str:
+    """Describe the deciding agreements of SAME nodes, or the unverified agreements of any others."""
+    alike = list(nodes.values())
     worst = _worst_agreements(alike)
     if alike[0].outcome is Outcome.SAME:
-        closest = names.listed(short_agreement(agreement) for agreement in worst.values() if agreement.criterion)
+        closest = names.listed(
+            short_agreement(agreement, node_of(agreement, nodes)) for agreement in worst.values() if agreement.criterion
+        )
         return say("closest", agreements=closest) if closest else say("within_every_tolerance")
     open_ = [agreement for agreement in worst.values() if agreement.criterion and agreement.share > 1]
     return " ".join(map(agreement_with_remedy, sorted(open_, key=lambda agreement: -agreement.share)))

@@ -9,6 +9,7 @@ from nodeprint.errors import printable
 from nodeprint.judge.verdict import (
     Finding,
     FleetVerdict,
+    Group,
     Limit,
     MemoryAchieved,
     NodeVerdict,
@@ -47,7 +48,7 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
         *of_groups,
         *(group_sentences.also_apart(verdict) if len(fleet.groups) > 1 else ()),
         *group_sentences.which_is_right(verdict),
-        *map(group_sentences.gap, fleet.gaps),
+        *(group_sentences.gap(group) for group in fleet.gaps if not _have_findings(verdict, group)),
         *map(single_runs, fleet.single_runs),
         *map(memory, fleet.memory),
         *(shared(of, verdict.nodes) for of in fleet.shared),
@@ -56,6 +57,11 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
         *map(note, fleet.notes),
         *untaken(verdict),
     ]
+
+
+def _have_findings(verdict: Verdict, group: Group) -> bool:
+    """Whether nodes of a group have findings, beside which a difference below each tolerance is no news."""
+    return any(verdict.nodes[name].counted for name in group.nodes if name in verdict.nodes)
 
 
 def single_runs(runs: SingleRuns) -> str:

@@ -63,11 +63,11 @@ def test_a_table_alone_is_compared_with_nothing_and_tables_without_times_are_dra
         rows = [line.rpartition(",")[0] for line in table(slow=slow).splitlines()]
         (tmp_path / "t.csv").write_text("\n".join(rows))
         call("judge", tmp_path / "t.csv", "--to", tmp_path / name)
-    assert call("history", tmp_path / "a") == "1 campaign; measured once, so that nothing is compared: n[00-11]\n"
+    assert call("history", tmp_path / "a") == "1 campaign; measured once, so nothing is compared: n[00-11]\n"
     twice = CliRunner().invoke(app, ["diff", str(tmp_path / "a"), str(tmp_path / "a")])
     assert "is named twice" in str(twice.exception)
     said = call("history", tmp_path / "a", tmp_path / "b", "--page", tmp_path / "page.html")
-    assert "no part moved by more than its tolerance on 11 of 12 nodes" in said
+    assert "no component changed by more than its tolerance on 11 of 12 nodes" in said
     assert (tmp_path / "page.html").read_text().count("<svg") == 12
 
 
@@ -76,7 +76,7 @@ def test_tolerances_of_a_file_and_of_the_call(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(table())
     said = call("judge", tmp_path / "t.csv", "--acceptance", tmp_path / "acceptance.yaml")
     assert "UNIFORM" in said and " of 30% (gpu 2)" in " ".join(said.split())
-    assert "h2dd, which is no metric of the table (did you mean h2d?)" in " ".join(said.split())
+    assert "h2dd, which is not a metric of the table (did you mean h2d?)" in " ".join(said.split())
     assert "SUSPECT" in call(
         "judge", tmp_path / "t.csv", "--acceptance", tmp_path / "acceptance.yaml", "--tolerance", "5"
     )

@@ -208,7 +208,7 @@ def test_two_campaigns_are_compared_by_parts_and_drawn(tmp_path: Path) -> None:
     words = ["diff", str(before), str(after), "--figures", str(tmp_path / "figures")]
     lines = CliRunner().invoke(app, words, catch_exceptions=False).stdout.splitlines()
     assert lines[1].startswith("node002: core 17") and "with BIOS 1.2.3 to 2.1, in one measurement" in lines[1]
-    assert any("no part moved by more than its tolerance on 4 of 5 nodes" in line for line in lines)
+    assert any("no component changed by more than its tolerance on 4 of 5 nodes" in line for line in lines)
     assert "coherence-cas was measured with other arguments: --op week00 before, --op week01 after" in lines
     assert lines[-1].startswith(str(tmp_path / "figures")) and (tmp_path / "figures").is_dir()
     facts = json.loads(CliRunner().invoke(app, [*words[:3], "--json"], catch_exceptions=False).stdout)

@@ -152,13 +152,13 @@ def test_a_node_beyond_its_tolerance_without_a_shown_change_is_to_be_measured_ag
     histories[1] = structs.replace(histories[1], courses=(near,))
     last = shown(histories, Histories((campaign(["cn01", "cn02"]),))).splitlines()[-1]
     assert last == (
-        "1 campaign; no part moved by more than its tolerance on 1 of 2 nodes; "
-        "no change is shown yet on cn01, where a part is beyond its tolerance: measure again"
+        "1 campaign; no component changed by more than its tolerance on 1 of 2 nodes; "
+        "no change is shown yet on cn01, where a component is beyond its tolerance: measure again"
     )
     assert change_sentences.unchanged(histories[0]).startswith(
         "No change is shown yet: core 17 to the other cores of its socket is +1.5 "
     )
-    assert change_sentences.unchanged(histories[1]).startswith("No part moved by more than its tolerance for good.")
+    assert change_sentences.unchanged(histories[1]).startswith("No component changed permanently by more than its")
 
 
 def test_a_page_of_many_nodes_draws_those_that_changed_most() -> None:

@@ -49,7 +49,7 @@ def test_a_drift_over_the_hours_is_named_with_its_size(percent: float) -> None:
     assert effect.interval.low - 0.002 < -percent / 100 < effect.interval.high + 0.002
     lines = printed.summary(verdict).splitlines()
     assert lines[1].startswith(
-        "  The time of measuring matters: over 12 nodes, from 2026-01-02 00:01 to 2026-01-02 06:01"
+        "  The values depend on the time of measurement: over 12 nodes, from 2026-01-02 00:01 to 2026-01-02 06:01"
     )
     assert f"gradually becomes {percent}" in lines[1] or f"gradually becomes {percent - 1}." in lines[1]
     undecided = [node for node in verdict.nodes.values() for agreement in node.agreements if agreement.remedy]

@@ -254,7 +254,7 @@ def test_what_one_node_cannot_check_says_why() -> None:
         (link, header, "between nodes"),
         (verdicts.finding(), {}, "not in this campaign"),
         (verdicts.finding(), header, "no single value"),
-        (verdicts.finding(measurement=""), header, "counted by the system"),
+        (verdicts.finding(measurement=""), header, "The system counted it"),
         (verdicts.finding(), {"imported": {"format": "x"}}, "another tool"),
     ):
         assert why in check_scripts.Again(finding, head).why_not

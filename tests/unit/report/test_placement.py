@@ -38,8 +38,8 @@ def matrix(inside: float = 23.0, beside: float = 107.0, across: float = 197.0) -
 def test_each_level_has_its_room_figure_and_cpus() -> None:
     pin, extremes = sentences(matrix(), CPUS, GROUPS)
     assert pin == (
-        "To pin threads that communicate: 2 fit into one CCX, 22 ns from one to another (CPUs 12-13); 4 fit into one "
-        "socket, 107 ns from one to another, 4.9 times as long (CPUs 10-13); more, up to 8, 197 ns, 9.0 times as long."
+        "Placement of communicating threads: 2 fit into one CCX at 22 ns (CPUs 12-13); 4 fit into one socket at "
+        "107 ns, 4.9 times as long (CPUs 10-13); up to 8 at 197 ns, 9.0 times as long."
     )
     assert extremes == "With one thread per core: lowest 22 ns (CPUs 12 and 13), highest 197 ns (CPUs 10 and 20)."
 
@@ -69,8 +69,8 @@ def test_one_pair_has_no_lowest_and_highest() -> None:
 @pytest.mark.parametrize(
     ("cmdline", "words"),
     [
-        ("ro isolcpus=2-7 nohz_full=2-7", "Found: isolcpus 2-7, nohz_full 2-7, governor performance."),
-        ("ro quiet", "Found: isolcpus not set, nohz_full not set, governor performance."),
+        ("ro isolcpus=2-7 nohz_full=2-7", "Settings: isolcpus 2-7, nohz_full 2-7, governor performance."),
+        ("ro quiet", "Settings: isolcpus not set, nohz_full not set, governor performance."),
     ],
 )
 def test_isolation_is_said_as_found(cmdline: str, words: str) -> None:
@@ -80,7 +80,7 @@ def test_isolation_is_said_as_found(cmdline: str, words: str) -> None:
 def test_a_simulated_node_says_it_of_hops_alone() -> None:
     simulated = fleet(Plan(preset("rome-2x64"), 1, 1, 2, 1, 1, Variation(), (), cells=False, linktest=True))
     pin, extremes, found = of_node(levels(simulated, "coherence-cas", "node000"), "node000", {"cmdline": "quiet"})
-    assert "4 fit into one CCX, 2" in pin and "16 fit into one quadrant" in pin and "64 fit into one socket" in pin
+    assert "4 fit into one CCX at 2" in pin and "16 fit into one quadrant" in pin and "64 fit into one socket" in pin
     assert extremes.startswith("With one thread per core: lowest 2") and "governor not reported" in found
     assert of_node(levels(simulated, "linktest-node", "node000"), "node000", {}) == []
 
@@ -95,5 +95,5 @@ def test_without_labels_two_threads_of_a_core_are_no_two_cores(tmp_path: Path) -
         [matrix_file.read_output(tmp_path / "m.csv", None)], tmp_path / "imported", None
     )
     pin, extremes = of_node(levels(packing.pack(tmp_path / "imported"), "coherence-cas", node), node, {})
-    assert "4 fit into one CCX, 25 ns" in pin and "more, up to 8, 99.9 ns" in pin
+    assert "4 fit into one CCX at 25 ns" in pin and "; up to 8 at 99.9 ns" in pin
     assert extremes.startswith("With one thread per core: lowest 24.9 ns"), extremes

@@ -95,11 +95,13 @@ def test_node_is_accepted_where_it_is_same_in_every_campaign(outcomes: list[Outc
         ([SAME] * 9 + [DEVIATES], FleetOutcome.DEVIATIONS, "accepted with reservations"),
         ([SAME] * 9 + [MISSED], FleetOutcome.UNIFORM, "accepted with reservations"),
         ([SAME] * 6 + [MISSED] * 4, FleetOutcome.UNIFORM, "accepted with reservations"),
-        ([SAME] * 5 + [MISSED] * 5, FleetOutcome.UNIFORM, "rejected"),
+        ([SAME] * 5 + [MISSED] * 5, FleetOutcome.UNIFORM, "not decided"),
+        ([SAME] * 5 + [DEVIATES] * 5, FleetOutcome.DEVIATIONS, "rejected"),
+        ([SAME] * 3 + [DEVIATES] * 3 + [MISSED] * 4, FleetOutcome.DEVIATIONS, "not decided"),
         ([SAME] * 9 + [DEVIATES], FleetOutcome.NON_UNIFORM, "rejected"),
         ([SAME] * 10, FleetOutcome.SPLIT, "rejected"),
-        ([Outcome.NO_PEERS], FleetOutcome.NO_PEERS, "rejected"),
-        ([], FleetOutcome.NOT_MEASURED, "rejected"),
+        ([Outcome.NO_PEERS], FleetOutcome.NO_PEERS, "not decided"),
+        ([], FleetOutcome.NOT_MEASURED, "not decided"),
     ],
 )
 def test_decision_follows_from_the_list(outcomes: list[Outcome], fleet: FleetOutcome, decided: str) -> None:

@@ -49,7 +49,7 @@ def test_a_node_says_how_far_its_group_is_from_the_other_and_what_shows_why() ->
     first, second = (text.node_sentence(verdict.nodes[name], verdict.fleet.groups) for name in ("cn0", "cn3"))
     assert "group A of a split fleet" in first and "in group B pairs" in first and "8.0% slower" in first
     assert "group B of a split fleet" in second and "are 8.0% slower than in group A" in second
-    assert "Give cn3 what cn0 has in BIOS (2.4 on cn3, 2.3 on cn0), and measure both again" in second
+    assert "Set BIOS (2.4 on cn3, 2.3 on cn0) of cn3 as on cn0 and measure both again" in second
     shown, xml = printed.summary(verdict), verdict_files.junit(verdict)
     for words in (first, second):
         assert words in shown and words in xml
@@ -60,7 +60,7 @@ def test_a_protocol_has_a_row_a_group_with_its_remedy(tmp_path: Path) -> None:
     content = protocol.content([protocol.judged(tmp_path)], "", SiteTexts())
     rows = {row["node"]: row for row in blocks.rows(content, "Open items")}
     assert list(rows) == ["cn[0-2]", "cn[3-5]"]
-    assert rows["cn[3-5]"]["what to do"].startswith("Give cn3 what cn0 has in BIOS (2.4 on cn3, 2.3 on cn0)")
+    assert rows["cn[3-5]"]["what to do"].startswith("Set BIOS (2.4 on cn3, 2.3 on cn0) of cn3 as on cn0")
     assert "8.0% slower" in rows["cn[3-5]"]["what was found"] and "Give" not in rows["cn[3-5]"]["what was found"]
     assert rows["cn[0-2]"]["what to do"] and any("split fleet count as dev" in words for words in content.pages[0].lead)
 
@@ -68,18 +68,18 @@ def test_a_protocol_has_a_row_a_group_with_its_remedy(tmp_path: Path) -> None:
 def test_what_goes_with_a_group_decides_what_to_do() -> None:
     alone = replace(FIRST, fields={})
     for one_sided in (text.to_do(AWAY, alone), text.to_do(replace(AWAY, fields={}), FIRST)):
-        assert "what cn0 has in BIOS (" in one_sided and "No recorded" not in one_sided
+        assert "Set BIOS (" in one_sided and " as on cn0 and" in one_sided and "No recorded" not in one_sided
     alone, away = replace(FIRST, fields={}), replace(AWAY, fields={})
     assert "No recorded setting, component or time of measurement separates" in text.to_do(away, alone)
-    assert "both at one time" in text.to_do(replace(away, later_h=3.0), alone)
+    assert "again at the same time" in text.to_do(replace(away, later_h=3.0), alone)
 
 
 def test_a_limit_or_a_baseline_that_one_group_keeps_says_which_is_right() -> None:
     limit = verdicts.finding(id="limit")
     outside = text.which_is_right(split(findings=(limit,)))
-    assert outside == ["Outside a limit of the contract are 0 of 3 of group A and 3 of 3 of group B."]
+    assert outside == ["Outside a contract limit: 0 of 3 of group A and 3 of 3 of group B."]
     changed = text.which_is_right(split(findings=(verdicts.finding(baseline="c1"),)))
-    assert changed == ["Changed since the baseline have 0 of 3 of group A and 3 of 3 of group B."]
+    assert changed == ["Changed since the baseline: 0 of 3 of group A and 3 of 3 of group B."]
     of_all = split(findings=(limit,))
     of_all = replace(of_all, nodes={name: replace(node, findings=(limit,)) for name, node in of_all.nodes.items()})
     for neither in (split(), of_all):
@@ -96,7 +96,7 @@ def test_what_groups_reach_of_what_is_possible_is_said_where_they_differ() -> No
     most = replace(row, median=8.0)
     nodes = {name: replace(node, cells=(most,)) if node.group == "A" else node for name, node in verdict.nodes.items()}
     first, still_open = text.which_is_right(replace(verdict, nodes=nodes))
-    assert first == "Of the theoretical peak memory bandwidth reaches 80% (group A) and 70% (group B)."
+    assert first == "Share of the theoretical peak that memory bandwidth reaches: 80% (group A) and 70% (group B)."
     assert "It is unknown which group is right" in still_open
     alike = {name: replace(node, cells=(row,)) for name, node in verdict.nodes.items()}
     assert text.which_is_right(replace(verdict, nodes=alike)) == [still_open]
