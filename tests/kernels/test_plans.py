@@ -10,7 +10,8 @@ import pytest
 
 from tests.support.real_parts import ALLOWED, built
 
-pytestmark = pytest.mark.machine
+# long: other users of a cache may make a pass slower than any plan
+pytestmark = [pytest.mark.machine, pytest.mark.long]
 
 #: A plan is within 1.3 of the CPU seconds on an idle machine. Other users of its caches make passes slower.
 MOST = 1.8
