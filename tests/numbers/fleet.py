@@ -243,16 +243,15 @@ def _tolerances(campaign: Campaign) -> Iterator[Fact]:
 def in_tolerances(campaign: Campaign) -> pd.Series[float]:
     """How far each node is from its peers in each metric that decides, in tolerances: agreements and findings."""
     rows = []
+    metrics = dict(zip(campaign.deviations["measurement"], campaign.deviations["metric"], strict=True))
     for name, node in campaign.nodes.items():
         for of in node["agreements"]:
             if of["metric"] in campaign.verdict["criteria"] and of["tolerance"]:
                 is_rate = of["unit"] not in ("ns", "s", "us") and of["effect"] < 0
                 tolerance = of["tolerance"] / (1 + of["tolerance"]) if is_rate else of["tolerance"]
-                effects = [
-                    times(finding)  # as its sentence has it
-                    for finding in node["findings"]
-                    if finding["measurement"] == of["measurement"] and finding["tolerance"] and finding["id"] != "limit"
-                ]
+                of_metric = (f for f in node["findings"] if metrics.get(f["measurement"]) == of["metric"])
+                # as its sentence has it
+                effects = [times(f) for f in of_metric if f["tolerance"] and f["id"] != "limit"]
                 effects = effects or [abs(of["effect"]) / tolerance]
                 rows.append((name, of["metric"], max(effects)))
     frame = pd.DataFrame(rows, columns=["node", "metric", "times"])

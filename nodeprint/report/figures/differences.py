@@ -16,6 +16,7 @@ from matplotlib.ticker import StrMethodFormatter
 from matplotlib.transforms import offset_copy
 
 from nodeprint.data.places.layout import Ints
+from nodeprint.judge.agreements import metric_of
 from nodeprint.judge.verdict import Finding, Group, NodeVerdict
 from nodeprint.report.figures import tolerance_band
 from nodeprint.report.figures.figure_data import named, title_of
@@ -51,14 +52,14 @@ def of_nodes(
         for agreement in node.agreements:
             if agreement.metric in by_metric and np.isfinite(agreement.effect) and agreement.tolerance:
                 effects = [agreement.effect / tolerance_band.toward(agreement)]
-                effects += [f.effect / f.tolerance for f in node.findings if _is_difference(f, agreement.measurement)]
+                effects += [f.effect / f.tolerance for f in node.findings if _is_difference(f, agreement.metric)]
                 by_metric[agreement.metric][name] = max(effects, key=abs)
     rows = {names[metric]: values for metric, values in by_metric.items() if len(values) > 1}
     return differences_of(rows, {}, say("axes", "in_tolerances"), marked) if rows else None
 
 
-def _is_difference(finding: Finding, measurement: str) -> bool:
-    return finding.measurement == measurement and not (finding.of_limit or finding.baseline) and bool(finding.tolerance)
+def _is_difference(finding: Finding, metric: str) -> bool:
+    return metric_of(finding) == metric and not (finding.of_limit or finding.baseline) and bool(finding.tolerance)
 
 
 def of_groups(groups: Sequence[Group], place: str) -> xr.Dataset | None:

@@ -572,3 +572,13 @@ def test_the_legend_of_a_strip_has_the_sign_of_the_node(marked: tuple[int, ...],
     (ax,) = render.figure(strips.strip, data, STYLE, 88.0).axes
     legend = ax.get_legend()
     assert legend is not None and next(line.get_marker() for line in legend.get_lines()) == sign
+
+
+def test_the_difference_of_a_metric_is_that_of_a_finding_in_any_of_its_measurements() -> None:
+    """The agreement in bandwidth may be of all memory while a CCX is beyond its tolerance."""
+    slow = verdicts.finding(-0.12, measurement="bandwidth-ccx", tolerance=0.05, unit="B/s")
+    nodes = {"cn1": verdicts.node(), "cn2": verdicts.node(), "cn3": verdicts.node(findings=(slow,))}
+    data = differences.of_nodes(nodes, {"bandwidth": "Bandwidth", "core-to-core": "Core to core"}, ["cn3"])
+    assert data is not None
+    assert data.value.sel(metric="Bandwidth", node="cn3").item() == pytest.approx(-2.4)
+    assert differences.outside(data).sum() == 1
