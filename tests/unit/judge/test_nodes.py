@@ -211,7 +211,7 @@ def test_a_cpu_that_calculates_wrongly_is_no_matter_of_peers_tolerances_or_a_sec
     verdict = judge(replace(campaign, nodes=(replace(first, seen=(*first.seen, run)), *others))).verdict
     node = verdict.nodes[first.name]
     assert node.outcome is Outcome.WRONG_RESULT and node.findings[0].state is Certainty.CONFIRMED
-    assert "CPU 37 calculated wrong numbers, in 4 bursts" in node_sentence(node)
+    assert "CPU 37 calculated wrong results in 4 bursts" in node_sentence(node)
     assert all(verdict.nodes[other.name].outcome is Outcome.SAME for other in others)
     assert verdict.fleet.outcome is FleetOutcome.DEVIATIONS
     assert verdict.fails([Kind.FOUND])
