@@ -178,7 +178,7 @@ def _found(statement: Statement, campaign: Campaign) -> Iterator[str]:
 
 
 _OF_NODE = re.compile(
-    r"(?P<lies>[^|.]+?) of (?P<of>\S+) lies [+-]|\d+ of \d+ runs of (?P<runs>[^|.]+?) are beyond"
+    r"(?P<lies>[^|.]+?) of (?P<of>\S+) differs by [+-]|\d+ of \d+ runs of (?P<runs>[^|.]+?) are beyond"
     r"|^(?:(?P<node>\S+): )?(?P<what>[^:|.]+?) [^\w\s(),.-] (?:seen|found|in) "
 )
 

@@ -27,7 +27,8 @@ def of_finding(finding: Json, node: str, record: str) -> Iterator[Fact]:
     direction = change if effect else ""
     for percent in ("%", "percentage points"):
         yield fact(100 * abs(effect), percent, r"(is|are|was|were|bandwidth|pages for) $", direction or change)
-        yield fact(100 * effect, percent, r"(lies|^difference:|^by:)( \S+ to)? $")
+        yield fact(100 * effect, percent, r"(differs by|^difference:|^by:)( \S+ to)? $")
+    yield fact(100 * effect, "%", r"\S $", r", tolerance \S+\)")
     yield fact(100 * effect, "%", r"\. $", " to")
     yield fact(100 * effect, "%", r"\. \S+ to $", r" on \d+ nodes")
     yield fact(100 * abs(effect), "%", r"\) $", r" to \S+% (slower|faster|higher|lower)")

@@ -28,7 +28,7 @@ def _counts(campaign: Campaign) -> Iterator[Fact]:
     yield Fact(same, "", right=r" of \d+ nodes? (match|are the same|verified|is the same)| of \d+ nodes? are the same")
     yield Fact(same, "", left=r"of \d+ nodes $")  # the acceptance report
     yield Fact(fleet["tests"], "", right=r" (parts|components) were tested| tests? with simultaneous")
-    yield Fact(100 * fleet["false_alarm"], "%", left="deviation in $")
+    yield Fact(100 * fleet["false_alarm"], "%", left="At most $", right=" of campaigns")
     for metric, deviation in fleet["assumed_jobs"].items():
         yield Fact(100 * deviation, "%", left=r"between jobs: .*$", right=rf" \((?i:{metric_words(metric)})")
     shares = [one["share"] for node in nodes.values() for one in node["disturbances"]]
@@ -243,7 +243,8 @@ def _tolerances(campaign: Campaign) -> Iterator[Fact]:
 def in_tolerances(campaign: Campaign) -> pd.Series[float]:
     """How far each node is from its peers in each metric that decides, in tolerances: agreements and findings."""
     rows = []
-    metrics = dict(zip(campaign.deviations["measurement"], campaign.deviations["metric"], strict=True))
+    table = campaign.deviations
+    metrics = {} if table.empty else dict(zip(table["measurement"], table["metric"], strict=True))
     for name, node in campaign.nodes.items():
         for of in node["agreements"]:
             if of["metric"] in campaign.verdict["criteria"] and of["tolerance"]:

@@ -14,7 +14,7 @@ def _headers(campaign: Campaign) -> Iterator[Fact]:
     for header in campaign.headers:
         if hz := (header.get("clock") or {}).get("hz"):
             yield Fact(hz, "Hz", r"tsc, $|clock: $|^clock: \S+, $")
-        for key, right in (("lines", " a pass"), ("batches", " batches a line")):
+        for key, right in (("lines", " per pass"), ("batches", " batches per line")):
             if isinstance(header.get(key), int):
                 yield Fact(header[key], "", "", right)
         if header.get("message_bytes"):
@@ -127,9 +127,14 @@ def _pairs(campaign: Campaign, measurement: str, table: pd.DataFrame) -> Iterato
             yield Fact(float(blocks.max()), unit, r"medians from \S+ to $", "", words, record)
             for part, inside in square[square[f"{level}_a"] == square[f"{level}_b"]].groupby(f"{level}_a"):
                 cpus = len(set(inside["a"]) | set(inside["b"]))
-                yield Fact(cpus, "", r"(threads: |up to |^)$|communicate: $", " fit into|,", words, record)
+                yield Fact(cpus, "", r"(threads: |up to |^)$", " fit into| at", words, record)
                 yield Fact(
-                    float(size * inside["value"].median()), unit, r"(, |: )$", "", words, f"{record} {level} {part}"
+                    float(size * inside["value"].median()),
+                    unit,
+                    r"(, |: | at )$",
+                    "",
+                    words,
+                    f"{record} {level} {part}",
                 )
     yield from _from_peers(campaign, measurement, pairs)
 
@@ -187,10 +192,10 @@ def _unlabeled(campaign: Campaign, measurement: str, pairs: pd.DataFrame) -> Ite
             yield Fact(len(counts), "", left, right, words, record)
         for left, right in (("^CPUs in each: $", ""), ("groups of $", " CPUs")):
             yield Fact(int(counts.iloc[0]), "", left, right, words, record)
-        yield Fact(int(counts.iloc[0]), "", "communicate: $", " fit into", words, record)
-        yield Fact(len(groups), "", "up to $", ",", words, record)
-        yield Fact(min(medians), unit, r"fit into one \S+, $", "", words, record)
-        yield Fact(float(across.min()), unit, r"up to \d+, $", "", words, record)
+        yield Fact(int(counts.iloc[0]), "", "threads: $", " fit into", words, record)
+        yield Fact(len(groups), "", "up to $", " at", words, record)
+        yield Fact(min(medians), unit, r"fit into one \S+ at $", "", words, record)
+        yield Fact(float(across.min()), unit, r"up to \d+ at $", "", words, record)
         yield Fact(float(cores.min()), unit, "lowest $", "", words, record)
         yield Fact(float(cores.max()), unit, "highest $", "", words, record)
 
@@ -237,7 +242,7 @@ def _from_peers(campaign: Campaign, measurement: str, pairs: pd.DataFrame) -> It
         by_cpu = 100 * both.groupby("a")["difference"].median()
         if len(by_cpu):
             yield Fact(
-                float(by_cpu.iloc[int(by_cpu.abs().argmax())]), "%", "lies $", " from its peers in the median", words
+                float(by_cpu.iloc[int(by_cpu.abs().argmax())]), "%", "from its peers: $", " in the median", words
             )
 
 

@@ -112,7 +112,7 @@ def not_same(verdict: Verdict, with_findings: Mapping[str, Finding]) -> list[str
             continue
         listed = names.nodes(of_it)
         listed = listed if len(listed) <= _MOST_NAMED else f"{len(of_it)} nodes"
-        if len(verdict.nodes) > 1 and of_it == list(with_findings):
+        if len(of_it) == 1 < len(verdict.nodes) and of_it == list(with_findings):
             listed = _with_worst(of_it[0], with_findings[of_it[0]])
         right = say("or_right") if contested.intersection(of_it) and outcome.entry.found else ""
         out.append(f"{outcome.with_class}: {listed}{right}")
