@@ -102,7 +102,7 @@ EXEMPT: Sequence[str] = (
     r"lists the \d+ files",
     r"\d+ earlier campaigns?",
     r"The 48 of \d+ nodes that use most",
-    r"\b9[05] ?% (?:interval|the same within|of the nodes)|round trip / 2|majority of 60%",
+    r"\b9[05] ?% (?:interval|the same within|of the nodes)|round trip / 2|majority of 60%|more than 40% of the nodes",
     r"exit status \d|ends with PASS.*$",
 )
 
