@@ -280,7 +280,7 @@ def _limits(limits: Sequence[Limit], remedied: bool) -> str:
         "limits_far",
         measured=sentence(measured(most.measurement)),
         count=len(limits),
-        effects=f"{min(effects) * 100:.1f} to {names.percent(max(effects))}",
+        effects=" to ".join(dict.fromkeys(map(names.percent, (min(effects), max(effects))))).replace("% to", " to"),
         tolerances=" to ".join(dict.fromkeys(names.tolerance(end) for end in (min(tolerances), max(tolerances)))),
         remedy=_remedy(most) if remedied else "",
     )

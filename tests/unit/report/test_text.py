@@ -38,6 +38,9 @@ def test_what_cannot_be_resolved_of_a_measurement_for_one_reason_is_a_sentence()
     notes = text.fleet_notes(replace(made, fleet=replace(made.fleet, limits=limits)))
     assert "2 kinds of components differences below 27.0 to 133.0% cannot be resolved (tolerances 2% to 4%)" in notes[0]
     assert len(notes) == 2 and "differences below 41.0% cannot be resolved" in notes[1]
+    equal = tuple(replace(of, effect=0.127) for of in limits)
+    (of_pairs, _) = text.fleet_notes(replace(made, fleet=replace(made.fleet, limits=equal)))
+    assert "differences below 12.7% cannot be resolved" in of_pairs
 
 
 def test_of_few_nodes_that_differ_none_is_to_be_compared_with_one_that_is_the_same() -> None:
