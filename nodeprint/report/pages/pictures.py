@@ -579,7 +579,8 @@ def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequ
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         middle = np.nanmedian(levels.values[[levels.rows[name] for name in alike]], axis=0)
         apart = {name: float(np.nanmedian(np.abs(levels.of(name) / middle - 1))) for name in names_of}
-    typical = min(alike, key=lambda name: apart[name])
+    configured_alike = [name for name in alike if not _has_other_settings(nodes[name])]
+    typical = min(configured_alike or alike, key=lambda name: apart[name])
     others = [name for name in names_of if name != typical]
     found = {
         name: max(abs(finding.effect) / finding.tolerance for finding in findings)
@@ -589,6 +590,10 @@ def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequ
         )
     }
     return [typical, max(found or others, key=lambda name: (found.get(name, 0.0), apart[name]))]
+
+
+def _has_other_settings(node: NodeVerdict) -> bool:
+    return any(str(warning.get("id")).startswith("fingerprint-") for warning in node.warnings)
 
 
 def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture]:

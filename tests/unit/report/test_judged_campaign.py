@@ -63,6 +63,17 @@ def test_messages_between_cores_of_two_nodes_are_on_one_scale_with_their_histogr
     assert "linktest-node" not in pictures.between_cores(campaign, "node002", messages=False)
 
 
+def test_no_node_with_other_settings_is_typical() -> None:
+    plan = Plan(preset("naples-2x32"), nodes=5, runs=2, cells=False, defects=("node002: ccd 1 +20%",))
+    campaign = Campaign(judge(simulated := fleet(plan)).verdict, simulated)
+    (picture,) = pictures.two_nodes(campaign)
+    typical = picture.caption.partition(",")[0]
+    node = replace(campaign.verdict.nodes[typical], warnings=({"id": "fingerprint-microcode"},))
+    verdict = replace(campaign.verdict, nodes={**campaign.verdict.nodes, typical: node})
+    (other,) = pictures.two_nodes(Campaign(verdict, simulated))
+    assert "a typical node" in other.caption and not other.caption.startswith(f"{typical},")
+
+
 def test_two_nodes_have_the_colors_of_the_pairs_of_the_finding() -> None:
     """On a scale of all pairs a slow core inside its CCX has the color of every other pair there."""
     defect = "node003: core 17 +4ns"
