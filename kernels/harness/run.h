@@ -51,14 +51,13 @@ struct operation {
     const char *keys[MAX_KEYS + 1];     /* NULL-terminated; a key named "home" makes the harness place a pool there */
     const char *const *words[MAX_KEYS]; /* where a key is a word: the words by number, NULL-terminated */
     const char *block; /* a key: in a pass the units of one of its values come together; NULL: all in random order */
-    const struct field *figure; /* the one that is printed for a unit; NULL: the first */
-    bool table;                 /* all fields are printed for a unit, and CSV has all of them */
-    const struct field *kept;   /* the one that finish() needs of each record, also of former calls, in run->kept */
-    bool two_lines;             /* a unit uses a line and the one half a pool further */
-    bool line_a_page;           /* no two lines of a pass are in one page of 4 KiB */
-    bool
-        all_at_once; /* the first unit of a pass measures all CPUs: each disturbs the units of its own, the first key */
-    void (*plan)(struct run *run);             /* sets lines, batches, round_trips and adds the units of a pass */
+    const struct field *figure;    /* the one that is printed for a unit; NULL: the first */
+    bool table;                    /* all fields are printed for a unit, and CSV has all of them */
+    const struct field *kept;      /* the one that finish() needs of each record, also of former calls, in run->kept */
+    bool two_lines;                /* a unit uses a line and the one half a pool further */
+    bool line_a_page;              /* no two lines of a pass are in one page of 4 KiB */
+    bool all_at_once;              /* the first unit measures all CPUs: a unit is disturbed by what its own CPU lost */
+    void (*plan)(struct run *run); /* sets lines, batches, round_trips and adds the units of a pass */
     uint64_t (*memory)(const struct run *run); /* bytes that --plan states; NULL: the pools */
     size_t worker_bytes;                       /* that it states beside them for each CPU, wherever they lie */
     void (*prepare)(struct run *run);          /* before the header is written, with the workers there; may be NULL */
