@@ -67,7 +67,7 @@ def test_drain_is_for_confirmed_faults_of_a_node_alone() -> None:
     (own,) = lines(
         outcome=Outcome.WRONG_RESULT, reasons=(Reason(Outcome.WRONG_RESULT, ReasonDetail.FAILED_CHECK),), findings=()
     )
-    assert "A benchmark that ran on it found its own result wrong" in own
+    assert "A benchmark on it failed its own check of the result" in own
     assert not lines(findings=(verdicts.finding(-0.06, worse=False),))
     disturbed = {
         "outcome": Outcome.INVALID,

@@ -179,7 +179,7 @@ def test_the_generation_where_the_processor_is_not_published() -> None:
         ({"processor": ProcessorFacts("AMD EPYC 7742", virtual=True)}, "virtual machine"),
         ({"origin": SummaryOrigin("nodeprint", simulated=True)}, "simulated"),
         ({"processor": ProcessorFacts("Some Unknown CPU", virtual=False)}, "no machine with this processor"),
-        ({"matrix": replace(bare().matrix, operation="faa")}, "by faa"),  # type: ignore[type-var]
+        ({"matrix": replace(bare().matrix, operation="faa")}, "with faa"),  # type: ignore[type-var]
     ],
 )
 def test_what_is_not_comparable_is_said(changes: dict[str, object], reason: str) -> None:
