@@ -499,8 +499,6 @@ def test_a_preset_measures_hops_at_homes_of_both_sockets(
                 layout(tmp_path / str(sockets), sockets, 2 // sockets, 4),
                 row.kernel,
                 *row.arguments.split(),
-                "--op",
-                "alone",
                 "--cpus",
                 "0-7",
             )["pairs"]

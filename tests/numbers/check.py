@@ -98,7 +98,7 @@ EXEMPT: Sequence[str] = (
     # constants of the texts and of processors
     r"\d+ double-precision operations per cycle|sleeps of 5 ms|up to 1 it is the same|95%:",
     r"20 runs of 64 nodes",
-    r"[\d.]+%?\.\.\.$",  # where a short message is cut off
+    r"[\d.]+%?(?: \([^()]*)?\.\.\.$",  # where a short message is cut off
     r"lists the \d+ files",
     r"\d+ earlier campaigns?",
     r"The 48 of \d+ nodes that use most",

@@ -30,7 +30,7 @@ def short_agreement(agreement: Agreement, node: str = "") -> str:
 
 
 def of_node(name: str) -> str:
-    """` of node003`; empty without a name."""
+    """`, node003`; empty without a name."""
     return say("of_one_node", node=printable(name, 60)) if name else ""
 
 

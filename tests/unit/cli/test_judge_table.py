@@ -75,14 +75,14 @@ def test_tolerances_of_a_file_and_of_the_call(tmp_path: Path) -> None:
     (tmp_path / "acceptance.yaml").write_text("metrics:\n  h2d: {tolerance: 30}\n  h2dd: {tolerance: 1}\n")
     (tmp_path / "t.csv").write_text(table())
     said = call("judge", tmp_path / "t.csv", "--acceptance", tmp_path / "acceptance.yaml")
-    assert "UNIFORM" in said and " of 30% (gpu 2 of n" in " ".join(said.split())
+    assert "UNIFORM" in said and " of 30% (gpu 2, n" in " ".join(said.split())
     assert "h2dd, which is not a metric of the table (did you mean h2d?)" in " ".join(said.split())
     assert "SUSPECT" in call(
         "judge", tmp_path / "t.csv", "--acceptance", tmp_path / "acceptance.yaml", "--tolerance", "5"
     )
     for tolerances in (["h2d=30", "5"], ["5", "h2d=30"]):  # the one that names the metric, whichever comes last
         words = [word for tolerance in tolerances for word in ("--tolerance", tolerance)]
-        assert " of 30% (gpu 2 of n" in " ".join(call("judge", tmp_path / "t.csv", *words).split())
+        assert " of 30% (gpu 2, n" in " ".join(call("judge", tmp_path / "t.csv", *words).split())
 
 
 @pytest.mark.parametrize(

@@ -213,7 +213,7 @@ def test_every_finding_has_a_figure_of_its_own_places(folder: Path, tmp_path: Pa
 
     blocks = findings(node_pages.page(source(changed(folder, tmp_path, with_memory)), "node001"))
     assert [bool(block.figures) for block in blocks] == [True, True]
-    assert "Core 37 (CPU 37) of node001 lies +5.9% from 3 peers at" in blocks[0].figures[0].alt
+    assert "Core 37 (CPU 37) of node001 differs by +5.9% from 3 peers at" in blocks[0].figures[0].alt
     assert "tolerance of 5%" in blocks[1].figures[0].alt
 
 
@@ -247,7 +247,8 @@ def test_mixtures_are_named_by_group_and_have_no_median() -> None:
 
 def test_first_page_says_who_deviates_with_figure_command_and_link(folder: Path) -> None:
     page = cluster.page(source(folder), {"node001": Reference("node001", file="node001.pdf")})
-    assert page.lead[0].startswith("3 of 4 nodes match; ") and page.lead[0].endswith("; FAIL (DEVIATES): node001.")
+    found = "; FAIL (DEVIATES): node001 (core-to-core latency of core 37 (CPU 37) +5.9%, tolerance 4%)."
+    assert page.lead[0].startswith("3 of 4 nodes match; ") and page.lead[0].endswith(found)
     assert text.first_line(source(folder).verdict).endswith(" ".join(page.lead)), "page 1 and terminal say the same"
     (block,) = findings(page)
     assert block.figures and block.links[0].file == "node001.pdf"
