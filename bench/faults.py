@@ -245,7 +245,7 @@ def detected(process: subprocess.Popen[bytes], out: Path, messages: str) -> Tria
     for line in lines:
         by_place.setdefault(tuple(line[dim] for dim in dims), []).append(line.get(value) or np.nan)
     values = {place: float(np.median(of_passes)) for place, of_passes in by_place.items()}
-    says = {
+    signs = {
         "wrong result": any(line.get("wrong_bursts") for line in lines),
         "offset": any(abs(line.get("offset_ns", 0)) > 1e4 for line in lines),
         "loud CPU": any(line.get("share", 0) > LOST for line in lines if "detours" in line),
@@ -254,7 +254,7 @@ def detected(process: subprocess.Popen[bytes], out: Path, messages: str) -> Tria
         "lost_share": trailer.get("lost_share", 0) >= LOST,
         "steal": steal > STEAL * trailer["elapsed_s"] * len(file.header["cpus"]),
     }
-    return Trial(", ".join(name for name, said in says.items() if said), values)
+    return Trial(", ".join(name for name, is_seen in signs.items() if is_seen), values)
 
 
 @dataclass(frozen=True)
@@ -343,7 +343,7 @@ def passes_of(operation: Operation) -> int:
 
 def flipped_record(operation: Operation) -> Counter[str]:
     """How a reader rejects a complete record file in which a bit is flipped."""
-    found = Counter[str]()
+    hows = Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         out = operation.record(Path(folder), 1)
         content = out.read_bytes()
@@ -351,10 +351,10 @@ def flipped_record(operation: Operation) -> Counter[str]:
             damaged = bytearray(content)
             damaged[random.randrange(len(content))] ^= 1 << random.randrange(8)
             try:
-                found["" if records.read(out, raw=bytes(damaged)).complete else "incomplete"] += 1
+                hows["" if records.read(out, raw=bytes(damaged)).complete else "incomplete"] += 1
             except NodeprintError:
-                found["rejected"] += 1
-    return found
+                hows["rejected"] += 1
+    return hows
 
 
 # ---- the table ----
@@ -378,26 +378,26 @@ def of_operation(operation: Operation, rounds: int) -> Iterator[tuple[str, Count
     for fault in FAULTS:
         hows, harmful = Counter[str](), 0
         for _ in range(rounds if fault.to(operation) else 0):
-            if (found := trial(operation, fault, passes)) is None:
+            if (faulty := trial(operation, fault, passes)) is None:
                 continue
-            found.how = ", ".join(how for how in found.how.split(", ") if how.startswith(fault.says or ("",)))
-            hows[found.how] += 1
+            faulty.how = ", ".join(how for how in faulty.how.split(", ") if how.startswith(fault.says or ("",)))
+            hows[faulty.how] += 1
             if fault is FAULTS[0]:
-                clean.append(found.values)
-            elif not found.how and abs(shift(found.values, clean)) > HARMFUL:
+                clean.append(faulty.values)
+            elif not faulty.how and abs(shift(faulty.values, clean)) > HARMFUL:
                 again = trial(operation, FAULTS[0], passes)  # the machine may have changed since
                 clean.append(again.values if again else {})
-                harmful += abs(shift(found.values, clean)) > HARMFUL
+                harmful += abs(shift(faulty.values, clean)) > HARMFUL
         if fault.to(operation):
             yield fault.name, hows, harmful
 
 
-def line(operation: str, fault: str, found: Counter[str], harmful: int) -> str:
+def line(operation: str, fault: str, hows: Counter[str], harmful: int) -> str:
     """A row of the table: injected, detected, rate, harmful, and how."""
-    injected = found.total()
-    hows = ", ".join(f"{how} {count}" for how, count in found.most_common() if how)
-    rate = f"{(injected - found['']) / injected:6.0%}" if injected else "     -"
-    return f"{operation:20}{fault:27}{injected:9}{injected - found['']:9}{rate}{harmful:8}  {hows}".rstrip()
+    injected, detected_runs = hows.total(), hows.total() - hows[""]
+    by_how = ", ".join(f"{how} {count}" for how, count in hows.most_common() if how)
+    rate = f"{detected_runs / injected:6.0%}" if injected else "     -"
+    return f"{operation:20}{fault:27}{injected:9}{detected_runs:9}{rate}{harmful:8}  {by_how}".rstrip()
 
 
 def main() -> int:
@@ -418,12 +418,12 @@ def main() -> int:
     for operation in OPERATIONS:
         if arguments.only and not operation.name.startswith(tuple(arguments.only)):
             continue
-        for fault, found, harmful in of_operation(operation, arguments.rounds):
-            print(line(operation.name, fault, found, harmful), flush=True)
-            if found.total():
-                rate = 100 * (1 - found[""] / found.total())
+        for fault, hows, harmful in of_operation(operation, arguments.rounds):
+            print(line(operation.name, fault, hows, harmful), flush=True)
+            if hows.total():
+                rate = 100 * (1 - hows[""] / hows.total())
                 rows.append(table.row(f"{operation.name}: {fault}", rate, unit="% detected"))
-                kept.append((operation.name, fault, dict(found), harmful))
+                kept.append((operation.name, fault, dict(hows), harmful))
     table.keep("faults", rows, load, found=kept)
     return 0
 

@@ -1,7 +1,7 @@
-/* contend: 2, 4, 8 ... CPUs on one line, and `contend-pairs`: every pair of CPUs, above 64 CPUs some of each class. `faa` adds and always succeeds: an operation is a transfer of the modified line
- * in exclusive state, but for those that a CPU does before the next one gets the line. `cas` loads and then exchanges if
- * nobody was faster: a load that shares the line, then an upgrade, in vain when another came between: many transfers
- * carry nothing. */
+/* contend: 2, 4, 8 ... CPUs on one line, and `contend-pairs`: every pair of CPUs, above 64 CPUs some of each class. `faa`
+ * adds and always succeeds: an operation is a transfer of the modified line in exclusive state, but for those that a CPU
+ * does before the next one gets the line. `cas` loads and then exchanges if nobody was faster: a load that shares the line,
+ * then an upgrade, in vain when another came between: many transfers carry nothing. */
 #include <math.h>
 #include <stdalign.h>
 #include <stdlib.h>
