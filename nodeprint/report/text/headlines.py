@@ -60,9 +60,11 @@ def _messages(fabric: FabricVerdict) -> str:
 
 def _with_findings(verdict: Verdict) -> dict[str, Finding]:
     """The worst finding of each node with findings that can be attributed to it, the worst node first."""
-    found = {name: finding for name, node in verdict.nodes.items() if (finding := worst_finding(node)) is not None}
-    worst_first = sorted(found, key=lambda name: (severity(verdict.nodes[name]), natural(name)))
-    return {name: found[name] for name in worst_first if found[name].state is not Certainty.MISMATCH}
+    worst_findings = {
+        name: finding for name, node in verdict.nodes.items() if (finding := worst_finding(node)) is not None
+    }
+    worst_first = sorted(worst_findings, key=lambda name: (severity(verdict.nodes[name]), natural(name)))
+    return {name: worst_findings[name] for name in worst_first if worst_findings[name].state is not Certainty.MISMATCH}
 
 
 def _worst(with_findings: Mapping[str, Finding]) -> list[str]:
