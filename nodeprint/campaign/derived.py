@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 #: Of all that is in it, and of the rules that it is made by: one more where either changes.
-SCHEMA = 13
+SCHEMA = 14
 
 FOLDER = "store"
 #: The fleet as arrays; what is read of each node for itself; what came of each node, which the workflow waits for.

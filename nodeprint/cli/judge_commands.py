@@ -48,7 +48,7 @@ def judge(
     tolerance: options.Tolerances = None,
     better: options.Better = None,
     fingerprint: options.Fingerprint = None,
-    node_name: options.NodeName = "",
+    path_pattern: options.PathPattern = "",
     json: Json = False,
 ) -> None:
     """Compare the nodes of a campaign or of a table.
@@ -76,7 +76,7 @@ def judge(
         tolerances=tuple(tolerance or ()),
         better=tuple(better or ()),
         fingerprint=fingerprint,
-        node_name=node_name,
+        path_pattern=path_pattern,
     )
     request.check()
     if node is not None:

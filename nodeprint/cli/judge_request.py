@@ -100,10 +100,13 @@ Fingerprint = Annotated[
         help="For a table: a file with the configuration of each node. Nodes are compared within a configuration.",
     ),
 ]
-NodeName = Annotated[
+PathPattern = Annotated[
     str,
     typer.Option(
-        metavar="PATTERN", help="For outputs: the position of the node's name in a path, as in 'stream-{node}-*.log'."
+        "--path",
+        metavar="PATTERN",
+        help="For outputs: the parts of their paths, as in 'run{run}/stream-{node}-*.log'; also {job}, {time} "
+        "and any name of a copy, as {gpu}.",
     ),
 ]
 
@@ -127,7 +130,7 @@ class JudgeRequest:
     tolerances: tuple[str, ...] = ()
     better: tuple[str, ...] = ()
     fingerprint: Path | None = None
-    node_name: str = ""
+    path_pattern: str = ""
 
     @property
     def of_campaign(self) -> bool:
@@ -144,7 +147,7 @@ class JudgeRequest:
             "--tolerance": self.tolerances,
             "--better": self.better,
             "--fingerprint": self.fingerprint,
-            "--node-name": self.node_name,
+            "--path": self.path_pattern,
         }
 
     def check(self) -> None:
@@ -192,7 +195,7 @@ class JudgeRequest:
         piped = str(self.source) == "-"
         with input_files(self.source) as (kept,):
             name = "standard input" if piped else str(self.source)
-            figures = table_file.read_table(kept, name, self.node_name)
+            figures = table_file.read_table(kept, name, self.path_pattern)
         if self.fingerprint is not None:
             figures = table_file.with_fields(figures, self.fingerprint)
         rules = of_table.rules_of(figures, self.acceptance, self.tolerances, self.better)

@@ -54,6 +54,7 @@ def verdict(reading: Reading, versions: Mapping[str, str]) -> Verdict:
         nodes,
         tuple(reading.fabrics),
         recheck(population, nodes),
+        identity=fleet.identity or UNSET,
     )
 
 

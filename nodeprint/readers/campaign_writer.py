@@ -20,7 +20,7 @@ from nodeprint.data.places.measured import IMPORTED_HOPS
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology import serialized
 from nodeprint.machine.topology.model import Topology
-from nodeprint.readers import file_names
+from nodeprint.readers import path_fields
 from nodeprint.readers.tool_output import CoreMatrix, ToolOutput, ToolValue
 from nodeprint.settings.measurements import measurements
 
@@ -36,7 +36,7 @@ def node_names(sources: Sequence[Path]) -> list[str]:
     """A node name for every file, by its name: letters, digits, `_` and `-`, each once."""
     names: list[str] = []
     for source in sources:
-        base = re.sub(r"[^A-Za-z0-9_]+", "-", file_names.stem(source.name)).strip("-")[:60].strip("-") or "node"
+        base = re.sub(r"[^A-Za-z0-9_]+", "-", path_fields.stem(source.name)).strip("-")[:60].strip("-") or "node"
         name, number = base, 1
         while name in names:
             number += 1

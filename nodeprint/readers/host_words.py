@@ -6,7 +6,8 @@ a node; the user is asked to state it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 #: Before the number or the name of a run, a job or a file.
 _COUNTED = re.compile(
@@ -18,10 +19,15 @@ _COUNTED = re.compile(
         )
     )
 )
+_TOOLS = re.compile(
+    r"(?:babel)?stream|likwid|x?hpl|hpcg|hpcc|osu|imb|mlc|sysbench|nvbandwidth|dcgm|reframe|superbench|hyperfine"
+    r"|copy|scale|add|triad|[nr]ccl|linpack|linktest|iperf|fio|ior|mdtest|bandwidth|bw|latency|lat|perf|test|result"
+)
 _OTHERS = re.compile(
     "|".join(
         (
             _COUNTED.pattern,
+            _TOOLS.pattern,
             # groups of nodes
             r"racks?|row|cell|cage|chassis|blade|enclosure|pod|island|cabinet|switch|leaf|spine|partition|queue|cluster",
             r"group|fleet|site|room|zone|region|az|all|nodes|hosts",
@@ -35,13 +41,20 @@ _OTHERS = re.compile(
             # parts of a node, and what else has numbers in outputs
             r"gpus?|cpus?|cores?|ranks?|proc(?:ess)?|sockets?|numa|domain|dev(?:ice)?|threads?|die|ccx|ccd|channel|dimm|mlx",
             r"eth|ib|hca|nic|bus|pci|card|port|lane|level|l|avx|sse|gcc|clang|icc|(?:open)?mpi|cuda|rocm|omp|zen|size|bytes",
-            r"[kmg]i?b|stdout|stderr|info|debug|warn(?:ing)?|trace",
-            # tools and what they measure
-            r"(?:babel)?stream|likwid|x?hpl|hpcg|hpcc|osu|imb|mlc|sysbench|nvbandwidth|dcgm|reframe|superbench|hyperfine",
-            r"copy|scale|add|triad|[nr]ccl|linpack|linktest|iperf|fio|ior|mdtest",
+            r"[kmg]i?b|stdout|stderr|info|debug|warn(?:ing)?|trace|nvme|sd|md|dm|en[ops]|ens|bond|br|veth|wlan|sw|ddr|pcie",
+            r"gen|gfx|sm|fp|bf|tf|u?int|float|double|sha|crc|utf|epyc|xeon|ryzen|core|mi|rtx|gtx|gh|gb|tesla|el|rhel",
+            r"centos|rocky|ubuntu|debian|fedora|sles",
+            # what experiments vary
+            r"kernels?|conf(?:ig(?:uration)?)?s?|cfg|settings?|setups?|opt(?:ion)?s?|modes?|variants?|cases?|scenarios?",
+            r"sets?|users?|builds?|images?|compilers?|flags?|problems?|inputs?|matri(?:x|ces)|grids?|mesh|phases?|stages?",
+            r"seq(?:uence)?s?|stud(?:y|ies)|series|points?|depth|width|methods?|algos?|algorithms?|impls?|models?|apps?",
+            r"codes?|prog(?:ram)?s?|workloads?|quer(?:y|ies)|requests?|clients?|steps?|nodecount|np|nt|ppn|ntasks|small|medium",
+            r"large|tiny|huge|big|short|long|fast|slow|left|right|on|off|yes|no|true|false|with|without",
         )
     )
 )
+#: What a site calls a class of nodes, in front of the rest of a name, as in gpu-a-03.
+_CLASSES = re.compile(r"[gc]pu|(?:hi|low)?mem|fat|large|big|small|login|head")
 #: Before a number alone, a word that says it is a node's.
 _NODE = re.compile(r"node(?:name)?|host(?:name)?|server|machine|compute|cn|nid|n")
 #: Letters before a number that may count runs, trials, samples or versions.
@@ -63,6 +76,8 @@ def is_numbered(word: str) -> bool:
     if not _NUMBERED.fullmatch(name) or _HEXADECIMAL.fullmatch(name):
         return False
     of_letters = words(name)
+    if _ACCELERATOR.fullmatch(name):
+        return False
     if len(of_letters) > 1:
         return True
     alone = len(name.rstrip("0123456789-")) == 1
@@ -71,7 +86,10 @@ def is_numbered(word: str) -> bool:
 
 def is_numbered_host(word: str) -> bool:
     """Whether a word of letters and numbers may be a host's name, and none of its words says something else."""
-    return is_numbered(word) and not any(map(_OTHERS.fullmatch, words(word.partition(".")[0])))
+    first, *rest = words(word.partition(".")[0]) or [""]
+    if rest and _CLASSES.fullmatch(first):
+        first = rest[0]
+    return is_numbered(word) and not any(map(_OTHERS.fullmatch, (first, *rest)))
 
 
 def may_be_host(field: str, before: str = "") -> bool:
@@ -83,6 +101,21 @@ def may_be_host(field: str, before: str = "") -> bool:
         return True
     is_plain = field.isalpha() and len(field) > 1
     return is_plain and not _OTHERS.fullmatch(field.lower()) and not _COUNTED.fullmatch(before.lower())
+
+
+#: Names of accelerators, which are letters and numbers as those of hosts.
+_ACCELERATOR = re.compile(r"(?:[abhlpv]|gh|gb|mi|rtx|gtx|max)\d{2,4}[a-z]{0,2}", re.IGNORECASE)
+
+
+def is_of_files(word: str) -> bool:
+    """Whether a word in a file's name describes its content, as `slurm`, `out` or `stream` do."""
+    return bool(_COUNTED.fullmatch(word) or _TOOLS.fullmatch(word))
+
+
+def are_sizes(names: Collection[str]) -> bool:
+    """Whether the numbers of names are powers of two, as message sizes, and numbers of threads or nodes, are."""
+    numbers = sorted({int(found[-1]) for name in names if (found := re.findall(r"\d+", name))})
+    return len(numbers) > 2 and all(after == 2 * before for before, after in pairwise(numbers))
 
 
 def distinct(names: Sequence[str]) -> list[str]:

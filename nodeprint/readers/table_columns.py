@@ -130,6 +130,12 @@ def columns_named(names: Sequence[str], where: str, line: int, *, figures: bool 
     return Columns(named, parts, fields, metrics)
 
 
+def sources(names: Sequence[str], known: Columns) -> dict[str, str]:
+    """By axis of the values the words for the column that states it."""
+    columns = {axis: place for axis, place in known.named.items() if axis in ("node", "run", "job")} | {**known.parts}
+    return {axis: f"the column `{names[place].strip()}`" for axis, place in columns.items()}
+
+
 def _kind(name: str) -> str | None:
     """The kind of a column, one of NAMES; None if its name is none of these."""
     kind = next((kind for kind, known in NAMES.items() if plain(name) in known), None)

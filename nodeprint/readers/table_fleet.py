@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pandas as pd
 from nodeprint.campaign.derived import State
 from nodeprint.data.places.layout import Layout
 from nodeprint.data.places.measured import Ints, Measured, models
+from nodeprint.data.store.identity import Identity
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers import units
@@ -57,7 +58,20 @@ def packed_table(figures: ValueTable, campaign: str, better: Mapping[str, units.
     # what a protocol rests on is named by it, as the table itself is not in the campaign's folder
     versions = {"table": f"{Path(figures.source).name}, SHA-256 {figures.digest}"} if figures.digest else {}
     notes = (*figures.notes, *_unknown_units(frame, better))
-    return PackedFleet(campaign, False, nodes, quantities, versions, notes=notes)
+    return PackedFleet(campaign, False, nodes, quantities, versions, notes=notes, identity=_identity(figures, names))
+
+
+def _identity(figures: ValueTable, nodes: Sequence[str]) -> Identity:
+    """Whose the values are: a part that varies within a node, or else is one of its places, is counted."""
+    frame = figures.frame
+    runs = frame.groupby("node", observed=True)[["job", "run"]].apply(lambda own: len(own.drop_duplicates()))
+    parts = {
+        part: int(frame.groupby("node", observed=True)[part].nunique().max())
+        for part in figures.parts
+        if part in figures.sources
+    }
+    stated = {axis: words for axis, words in figures.sources.items() if axis in ("node", "run", "job", *parts)}
+    return Identity(len(nodes), int(runs.min()), int(runs.max()), parts, stated)
 
 
 def _unknown_units(frame: pd.DataFrame, better: Mapping[str, units.Better]) -> list[str]:

@@ -6,7 +6,8 @@ file's name states the node.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,10 +15,11 @@ import msgspec
 
 from nodeprint.campaign.directories import campaigns_in, is_campaign, not_a_campaign
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers import file_names, node_names, value_table
-from nodeprint.readers.node_names import NodeLog
+from nodeprint.readers import host_words, path_fields, text_sections, value_table
 from nodeprint.readers.parsing import WrongResultError, lines_of
+from nodeprint.readers.path_fields import PathFields
 from nodeprint.readers.registry import Reader, readers
+from nodeprint.readers.text_sections import Passage
 from nodeprint.readers.tool_output import ToolOutput, ToolValue
 from nodeprint.readers.value_table import ValueTable
 
@@ -34,23 +36,44 @@ def is_outputs(folder: Path) -> bool:
 
 def has_output(lines: list[str]) -> bool:
     """Whether a text has the output of a known tool, whatever gathered it."""
-    return any(_readers(section.lines) for section in node_names.split(lines))
+    with suppress(NodeprintError):  # of a text that contradicts itself
+        return any(_readers(section.lines) for section in text_sections.split(lines, ""))
+    return bool(_readers(lines))
 
 
 def read_logs(path: Path, name: str = "", pattern: str = "") -> ValueTable:
     """The values of a file, or of all files below a directory.
 
-    `name` is its name in messages. `pattern` states the place of a node's name in a path, such as
-    `stream-{node}-*.log`. Raises NodeprintError if no output of a known tool exists, if nothing states the node of a
-    result, or if the only file is faulty. Among several files the node of a faulty one is not measured, with a note.
+    `name` is its name in messages. `pattern` states the parts of a path, such as `stream-{node}-run{run}.log`: node,
+    run, job, time, or any name of a copy. Raises NodeprintError if no output of a known tool exists, if nothing states
+    the node of a result, or if the only file is faulty. Among several files the node of a faulty one is not measured,
+    with a note.
     """
     source = name or str(path)
+    outputs, strangers, several = _outputs_of(path, source, pattern)
+    identified, sources = _identified(outputs, pattern, source)
+    return _of_outputs(identified, strangers, source, sources, several=several)
+
+
+def identified(path: Path, pattern: str = "") -> list[ToolValue]:
+    """The values of a file or directory with their axes, before they are checked as a table. Raises NodeprintError as
+    `read_logs` does, and for the first faulty output."""
+    outputs, _, _ = _outputs_of(path, str(path), pattern)
+    sections, _ = _identified(outputs, pattern, str(path))
+    for section in sections:
+        if section.fault is not None:
+            raise section.fault
+    return [_named(value, section.node, several=False) for section in sections for value in section.values]
+
+
+def _outputs_of(path: Path, source: str, pattern: str) -> tuple[list[Passage], list[str], bool]:
+    """The outputs of all files, the files without any, and whether there are several files."""
     if campaigns_in(path) and not any(file.is_file() for file in path.iterdir()):
         raise not_a_campaign(path)
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     if not files:
         raise NodeprintError("has no files", where=source, advice="name the directory that has the outputs")
-    outputs: list[NodeLog] = []
+    outputs: list[Passage] = []
     strangers: list[str] = []
     for file in files:
         try:
@@ -67,32 +90,42 @@ def read_logs(path: Path, name: str = "", pattern: str = "") -> ValueTable:
         strangers += [below if len(files) > 1 else source] * without
     if len(files) == 1 and len(outputs) == 1 and outputs[0].fault is not None:
         raise outputs[0].fault
-    return _of_outputs(_with_nodes(outputs, pattern, source), strangers, source, several=len(files) > 1)
+    return outputs, strangers, len(files) > 1
 
 
-def _outputs(file: Path, lines: list[str], below: str, where: str, *, is_stated: bool) -> tuple[list[NodeLog], int]:
+def _outputs(file: Path, lines: list[str], below: str, where: str, *, is_stated: bool) -> tuple[list[Passage], int]:
     """The outputs in a file, and how many nodes' parts of it have none. `is_stated` where the user says whose it is."""
-    out, without = [], 0
-    for section in node_names.split(lines):
-        outputs: list[ToolOutput] = []
-        fault = None
-        found = _readers(section.lines)
-        without += not found
-        try:
-            outputs = [reader.read_output(file, section.lines) for reader in found]
-        except NodeprintError as error:
-            fault = error
-        values = [value for output in outputs for value in output.values]
-        notes = [note for output in outputs for note in output.notes]
-        log = replace(
-            section, path=section.path or below, lines=[], where=where, values=values, notes=notes, fault=fault
-        )
-        if found and not log.is_named:
-            own = {value.line for value in values}
-            named = node_names.host(section.lines, _results(values), own, where, is_stated=is_stated)
-            log = replace(log, node=named)
-        out += [log] if found else []
-    return out, without
+    sections = text_sections.split(lines, where)
+    read = [(section, _readers(section.lines)) for section in sections]
+    names = host_words.distinct([section.node for section in sections if section.node])
+    of_nodes = {section.node for section, found in read if found}
+    if len(names) > 1 and ("" in of_nodes or len(of_nodes) == 1):
+        raise text_sections.several_hosts(names, where)
+    out = [_read(section, found, file, below, where, is_stated=is_stated) for section, found in read if found]
+    under_names = [section for section in out if section.node in names and not section.copy]
+    fault = text_sections.missing_heading([(section.node, _results(section.values)) for section in under_names], where)
+    if fault is not None:
+        raise fault
+    return out, sum(not found for section, found in read if section.node or len(sections) == 1)
+
+
+def _read(section: Passage, found: Sequence[Reader], file: Path, below: str, where: str, *, is_stated: bool) -> Passage:
+    """A section with the values of its outputs, or the fault that a reader found, and with the host that it names."""
+    outputs: list[ToolOutput] = []
+    fault = None
+    try:
+        outputs = [reader.read_output(file, section.lines) for reader in found]
+    except NodeprintError as error:
+        fault = error
+    read_values = [value for output in outputs for value in output.values]
+    values = [msgspec.structs.replace(value, copy={**section.copy, **value.copy}) for value in read_values]
+    notes = [note for output in outputs for note in output.notes]
+    section = replace(section, path=section.path or below, where=where, values=values, notes=notes, fault=fault)
+    if section.is_named:
+        return replace(section, lines=[], source=section.source or "the output")
+    own = {value.line for value in values}
+    named = text_sections.host(section, _results(values), own, where, is_stated=is_stated)
+    return replace(section, node=named, lines=[], source="the host that the text names" if named else "")
 
 
 def _results(values: Sequence[ToolValue]) -> int:
@@ -104,27 +137,63 @@ def _results(values: Sequence[ToolValue]) -> int:
     return max(copies, *map(len, again.values()), 1)
 
 
-def _with_nodes(outputs: Sequence[NodeLog], pattern: str, source: str) -> list[NodeLog]:
-    """The outputs with the nodes that their paths say, where the texts name none. Raises NodeprintError where nothing
-    does."""
+def _identified(outputs: Sequence[Passage], pattern: str, source: str) -> tuple[list[Passage], dict[str, str]]:
+    """The outputs with the axes that their paths state, and by axis what states it. Raises NodeprintError where nothing
+    states the node."""
     unnamed = [output for output in outputs if not output.is_named]
+    named = [output for output in outputs if output.is_named]
     paths = {output.path for output in unnamed}
     is_stated = bool(pattern) and source != _STREAM
-    if len(paths) == 1 and not is_stated:
-        for output in unnamed:
-            if (results := _results(output.values)) > 1:
-                how = "print `hostname: NAME` first" if source == _STREAM else "state it by --node-name '{node}.log'"
-                advice = f"{how} if all are of one node; else {node_names.GATHER}"
-                what = f"{results} results, and nothing says of which nodes"
-                raise NodeprintError(what, where=output.where, advice=advice)
-    if source == _STREAM and len(paths) == 1:
-        named = dict.fromkeys(paths, _STREAM)
-    else:
-        named = file_names.nodes([output.path for output in unnamed], pattern, source) if unnamed else {}
-    return [output if output.is_named else replace(output, node=named[output.path]) for output in outputs]
+    results = sum(_results(output.values) for output in unnamed)
+    if len(paths) == 1 and not is_stated and results > 1:
+        how = "print `hostname: NAME` first" if source == _STREAM else "state it by --path '{node}.log'"
+        advice = f"{how} if all are of one node; else {text_sections.GATHER}"
+        of_tasks = f" of {len(unnamed)} tasks" if unnamed[0].copy else ""
+        what = f"{results} results{of_tasks}, and nothing says of which nodes"
+        raise NodeprintError(what, where=unnamed[0].where, advice=advice)
+    by_path = _paths(unnamed, {}, pattern, source)
+    nodes: dict[str, list[str]] = {}
+    for output in named:
+        names = [output.node] if output.node else [value.node for value in output.values]
+        nodes.setdefault(output.path, []).extend(names)
+    of_named = _paths(named, {path: " ".join(sorted({*names})) for path, names in nodes.items()}, pattern, source)
+    sources = {**of_named.sources, **by_path.sources}
+    stated = host_words.distinct([*filter(None, (output.source for output in named)), by_path.sources.get("node", "")])
+    sources["node"] = " and ".join(filter(None, stated))
+    copies = [axis for output in outputs for axis in output.copy]
+    sources |= dict.fromkeys(copies, "the text")
+    whole = [_with_axes(output, of_named if output.is_named else by_path) for output in outputs]
+    return whole, sources
 
 
-def _of_outputs(outputs: Sequence[NodeLog], strangers: Sequence[str], source: str, *, several: bool) -> ValueTable:
+def _paths(outputs: Sequence[Passage], named: dict[str, str], pattern: str, source: str) -> PathFields:
+    """The axes that the paths of outputs state. Standard input is the node of its outputs."""
+    paths = host_words.distinct([output.path for output in outputs])
+    if not paths or (source == _STREAM and len(paths) == 1):
+        states_node = bool(paths) and not named
+        return PathFields({path: {"node": _STREAM} if states_node else {} for path in paths})
+    return path_fields.read_paths(paths, source, pattern=pattern, named=named)
+
+
+def _with_axes(output: Passage, by_path: PathFields) -> Passage:
+    axes = dict(by_path.values[output.path])
+    node = output.node or axes.pop("node", "")
+    axes.pop("node", None)
+    known = {axis: axes.pop(axis) for axis in ("run", "job", "time") if axis in axes}
+    values = [
+        msgspec.structs.replace(
+            value,
+            copy={**axes, **value.copy},
+            **{axis: text for axis, text in known.items() if not getattr(value, axis)},
+        )
+        for value in output.values
+    ]
+    return replace(output, node=node, values=values)
+
+
+def _of_outputs(
+    outputs: Sequence[Passage], strangers: Sequence[str], source: str, sources: Mapping[str, str], *, several: bool
+) -> ValueTable:
     faulty = {output.node: output.fault for output in outputs if output.fault is not None}
     wrong = {node for node, fault in faulty.items() if isinstance(fault, WrongResultError)}
     values = [_named(value, output.node, several) for output in outputs for value in output.values]
@@ -138,7 +207,7 @@ def _of_outputs(outputs: Sequence[NodeLog], strangers: Sequence[str], source: st
         notes.append(f"no known tool's output: {shown}{more}")
     notes += map(str, faulty.values())
     measured = {value.node for value in values}
-    out = value_table.from_values(values, source)
+    out = value_table.from_values(values, source, sources)
     return replace(
         out,
         notes=(*out.notes, *notes),

@@ -35,7 +35,8 @@ class ValueTable:
 
     `fields` has the known configuration by node, `unmeasured` the nodes without any value. `notes` name the omissions.
     `digest` is the SHA-256 of the file, or of the lines that sha256sum writes for a directory's files.
-    `wrong` are nodes on which a benchmark found its own result wrong.
+    `wrong` are nodes on which a benchmark found its own result wrong. `sources` has by axis the words for what states
+    it.
     """
 
     source: str
@@ -46,9 +47,10 @@ class ValueTable:
     notes: tuple[str, ...] = ()
     digest: str = ""
     wrong: frozenset[str] = frozenset()
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
-def from_values(values: Sequence[ToolValue], source: str) -> ValueTable:
+def from_values(values: Sequence[ToolValue], source: str, sources: Mapping[str, str] | None = None) -> ValueTable:
     """The values that readers of tools' output give. Raises NodeprintError as `checked` does."""
     if not values:
         raise NodeprintError("has no figure", where=source, advice="give what the tool printed, complete")
@@ -57,7 +59,8 @@ def from_values(values: Sequence[ToolValue], source: str) -> ValueTable:
     columns = {name: [getattr(value, name) for value in values] for name in (*_TEXTS, "value", "line")}
     frame = pd.DataFrame(columns | {name: [str(place.get(name, "")) for place in places] for name in parts})
     settings = _settings(values)
-    return checked(ValueTable(source, frame, parts, settings, notes=tuple(differing_settings(settings))))
+    notes = tuple(differing_settings(settings))
+    return checked(ValueTable(source, frame, parts, settings, notes=notes, sources=sources or {}))
 
 
 def _settings(values: Sequence[ToolValue]) -> dict[str, dict[str, str]]:
@@ -104,6 +107,9 @@ def checked(figures: ValueTable) -> ValueTable:
     frame = frame.assign(time=_times(frame["time"], figures.source, frame["line"]))
     figures = _without_doubled(replace(figures, frame=frame))
     frame = _numbered(figures, figures.frame)
+    if (frame["run"] != figures.frame["run"]).any() and (frame["run"] != "1").any():
+        order = "the times" if (frame["time"] != "").all() else "the order in the file"
+        figures = replace(figures, sources={**figures.sources, "run": order})
     _check_places(figures, frame)
     _check_magnitudes(figures, frame)
     again = copied_values.repeated_runs(frame, figures.parts)

@@ -21,6 +21,7 @@ from nodeprint.campaign.followed import Followed
 from nodeprint.data import seal
 from nodeprint.data.places.layout import Layout
 from nodeprint.data.places.measured import Key, Measured, is_metric, models
+from nodeprint.data.store.identity import Identity
 from nodeprint.errors import NodeprintError
 from nodeprint.settings.measurements import Model
 
@@ -88,8 +89,8 @@ class PackedNode:
 class PackedFleet:
     """A campaign's nodes by name, and its quantities, those of pairs of CPUs first.
 
-    `notes` is what was left out of the table that it was read from. `folder` has the store that it was read from, with
-    the nodes' jobs.
+    `notes` is what was left out of the table that it was read from, and `identity` says whose its values are. `folder`
+    has the store that it was read from, with the nodes' jobs.
     """
 
     campaign: str
@@ -99,6 +100,7 @@ class PackedFleet:
     versions: Mapping[str, str] = field(default_factory=dict)
     folder: Path | None = None
     notes: tuple[str, ...] = ()
+    identity: Identity | None = None
 
     @property
     def pairs(self) -> tuple[Measured, ...]:
@@ -149,6 +151,7 @@ def write_index(fleet: PackedFleet, partial: Path, stamp: str = "") -> None:
         "simulated": fleet.simulated,
         "versions": fleet.versions,
         "notes": fleet.notes,
+        "identity": fleet.identity,
         "nodes": fleet.nodes,
         "quantities": entries,
     }
@@ -216,6 +219,7 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
             _decoded(index["versions"], dict[str, str]),
             campaign,
             _decoded(index["notes"], tuple[str, ...]),
+            _identity(index["identity"]),
         )
     except OSError as error:
         raise NodeprintError(
@@ -229,6 +233,10 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
             where=path,
             advice="remove the directory; it is regenerated",
         ) from error
+
+
+def _identity(raw: msgspec.Raw) -> Identity | None:
+    return None if bytes(raw) == b"null" else _decoded(raw, Identity)
 
 
 def _decoded(raw: msgspec.Raw, kind: type[Value]) -> Value:

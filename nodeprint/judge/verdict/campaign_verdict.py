@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from nodeprint.data.store.identity import Identity
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome, OutcomeClass, OutcomeEntry, counts
 from nodeprint.judge.verdict.fabric_verdict import FabricVerdict
 from nodeprint.judge.verdict.fleet_verdict import FleetVerdict
@@ -19,7 +20,8 @@ SCHEMA = 5
 class Verdict(msgspec.Struct, frozen=True):
     """The verdict of a campaign. `recheck` lists the nodes to measure in a further job: suspects, invalid nodes and
     control nodes. `criteria` are the deciding metrics. `method` is the version of the method, 0 if the verdict does not
-    state it. `rules` are the acceptance rules in force, including every default."""
+    state it. `rules` are the acceptance rules in force, including every default. `identity` says
+    whose values of other programs are."""
 
     campaign: str
     simulated: bool
@@ -33,6 +35,7 @@ class Verdict(msgspec.Struct, frozen=True):
     method: int = 0
     rules: Mapping[str, Any] = {}
     schema: int = SCHEMA
+    identity: Identity | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def outcomes(self) -> list[Outcome | FleetOutcome]:

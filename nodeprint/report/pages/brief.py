@@ -60,7 +60,8 @@ def is_complete(folder: Path) -> bool:
 
 
 def summary(verdict: Verdict, *, most: int = 0, remarks: Sequence[str] = ()) -> tuple[Block, ...]:
-    """The first line of a campaign, its disturbances, notes, `remarks` and messages, then its nodes.
+    """The first line of a campaign, its disturbances, notes, `remarks` and messages, then its nodes. Above it is whose
+    values of other programs are.
 
     Nodes that are SAME are left out if there are more than `most` nodes.
     """
@@ -69,7 +70,9 @@ def summary(verdict: Verdict, *, most: int = 0, remarks: Sequence[str] = ()) -> 
     notes += [*(f"note: {words}" for words in text.fleet_notes(verdict)), *remarks]
     for partition in verdict.fabric:
         notes += [text.fabric(partition), *text.fabric_findings(partition)]
-    return Text(text.first_line(verdict)), Bullets(tuple(notes)), *_nodes(shown, verdict)
+    identity = text.identity(verdict)
+    first = (*([Text(identity)] if identity else []), Text(text.first_line(verdict)))
+    return *first, Bullets(tuple(notes)), *_nodes(shown, verdict)
 
 
 def _nodes(nodes: Mapping[str, NodeVerdict], verdict: Verdict) -> Iterator[Block]:

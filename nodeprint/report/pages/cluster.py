@@ -60,7 +60,11 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
     """Return the cluster's pages; `linked` maps nodes to their files, and `most_findings` have figures."""
     verdict = campaign.verdict
     is_split = verdict.fleet.outcome is FleetOutcome.SPLIT
-    notes = [*text.over_time(verdict), *text.fleet_notes(verdict, in_table=is_split)]
+    notes = [
+        *filter(None, [text.identity(verdict)]),
+        *text.over_time(verdict),
+        *text.fleet_notes(verdict, in_table=is_split),
+    ]
     title = f"Cluster report, campaign {printable(verdict.campaign, 80)}"
     # a median over different machines would describe none of them
     alike = {name: node for name, node in verdict.nodes.items() if not node.is_alone}

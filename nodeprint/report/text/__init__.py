@@ -37,6 +37,7 @@ from nodeprint.report.text.headlines import (
     first_line,
     headline,
     headline_of,
+    identity,
     origin,
 )
 from nodeprint.report.text.node_sentences import (
@@ -75,6 +76,7 @@ __all__ = [
     "goes_with",
     "headline",
     "headline_of",
+    "identity",
     "in_its_unit",
     "jobs_changed",
     "limit",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from msgspec import UnsetType
+
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome
 from nodeprint.judge.verdict import FabricVerdict, Finding, NodeVerdict, Verdict
@@ -24,6 +26,22 @@ _MOST_NAMED = 48
 def origin(verdict: Verdict) -> str:
     """Return SIMULATED or IMPORTED; empty for measured data."""
     return say("origin", "simulated") if verdict.simulated else say("origin", "imported") if verdict.imported else ""
+
+
+def identity(verdict: Verdict) -> str:
+    """Return whose the judged values of other programs are, and what states it; empty for a campaign's own."""
+    of_values = verdict.identity
+    if isinstance(of_values, UnsetType):
+        return ""
+    few, most = of_values.fewest_runs, of_values.most_runs
+    runs = names.counted(most, "run") if few == most else f"{few} to {names.counted(most, 'run')}"
+    parts = [names.counted(count, printable(part, 30)) + " each" for part, count in of_values.parts.items()]
+    axes = [
+        say("identity_axis", axis=printable(axis, 30), stated=printable(words, 80))
+        for axis, words in of_values.stated.items()
+    ]
+    design = ", ".join([f"{names.counted(of_values.nodes, 'node')} x {runs}", *parts])
+    return say("identity", design=design, axes=", ".join(axes))
 
 
 def first_line(verdict: Verdict) -> str:

@@ -335,7 +335,7 @@ def test_campaign_that_cannot_be_written_names_the_option(
 #: Options that would have no effect beside the others, and what is said of it.
 WITHOUT_EFFECT = {
     "judge table.csv --node n1": "--node: it is for campaigns; write table.csv as one first, with --to FOLDER",
-    "judge table.csv --node-name x-{node}": "--node-name: it is for outputs, and a table has a column of nodes; leave",
+    "judge table.csv --path x-{node}": "--path: it is for outputs, and a table has a column of nodes; leave",
     "judge GOOD --tolerance 5": "--tolerance: it is for tables, and GOOD is a campaign; leave it out",
     "judge GOOD --reference nowhere": "nowhere: cannot be read (No such file or directory); check the name",
     "judge GOOD --fail-on found,nothing": "--fail-on: nothing counts no outcome, and others are named; leave it out",

@@ -150,7 +150,7 @@ def test_several_results_of_nobody_are_rejected(tmp_path: Path) -> None:
     """Of a file, where an option states the node, and of what comes in, where a line does."""
     runs = stream(3000) + stream(3050)
     (tmp_path / "cn001.log").write_text(runs)
-    with pytest.raises(NodeprintError, match=r"cn001\.log: 2 results, and nothing says of which nodes; .*--node-name"):
+    with pytest.raises(NodeprintError, match=r"cn001\.log: 2 results, and nothing says of which nodes; .*--path"):
         tool_logs.read_logs(tmp_path / "cn001.log")
     with pytest.raises(NodeprintError, match=r"standard input: 2 results, .*; print `hostname: NAME` first"):
         tool_logs.read_logs(tmp_path / "cn001.log", "standard input")
@@ -212,10 +212,12 @@ def test_nodes_by_the_names_of_files(tmp_path: Path, names: tuple[str, str], pat
 
 
 def test_names_that_may_be_runs_are_asked_for(tmp_path: Path) -> None:
-    texts = {f"cn{node:03d}.{run}.log": stream(3000 + run) for node in (1, 2) for run in (1, 2)}
-    with pytest.raises(NodeprintError, match=r"cn001\.1 and cn001\.2 may be two nodes, or two runs of cn001;"):
+    texts = {f"cn{node:03d}-{run}.log": stream(3000 + run) for node in (1, 2) for run in (1, 2)}
+    with pytest.raises(
+        NodeprintError, match=r"differ in 1 and 2, and nothing .*; state it by --path '{node}-{run}.log'"
+    ):
         tool_logs.read_logs(folder(tmp_path, texts))
-    with pytest.raises(NodeprintError, match=r"fits no file, as cn001\.1\.log"):
+    with pytest.raises(NodeprintError, match=r"fits no file, as cn001-1\.log"):
         tool_logs.read_logs(tmp_path, pattern="gpu{node}.log")
 
 

@@ -1,0 +1,351 @@
+"""Whose output the lines of a text are: sections of a node, and of a task or GPU of it.
+
+Programs that gather outputs put a name before each line (pdsh, xdsh, srun --label) or above each output (dshbak, clush,
+tail, Ansible, Salt). Scripts print a line before each result, such as `### cn001` or `HOST=cn001`. A text that names
+several hosts without such lines is rejected, because its results would silently become runs of one node.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from ClusterShell.NodeSet import NodeSet, NodeSetException
+
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.readers import host_words
+from nodeprint.readers.tool_output import Axis, ToolValue
+
+_NAME = r"[A-Za-z0-9](?:[\w.-]*\w)?"
+#: pdsh, clush, xdsh and Ansible put a node's name before each of its lines.
+_PREFIX = re.compile(rf"({_NAME}):(?: (.*)|)")
+#: dshbak and clush -b write the nodes between two rules, tail the file.
+_RULE = re.compile(r"-{15,16}")
+_TAIL = re.compile(r"==> (.+) <==")
+#: What srun --label and mpirun --tag-output put before a line: the task.
+TASK = re.compile(r"^\s*(?:(\d+):|\[[^\]\s]*?(\d+)\](?:\[[^\]]*\])?<std(?:out|err)>:)\s?")
+_KEYS = r"SLURMD_NODENAME|SLURM_NODENAME|HOSTNAME|host ?name|host|node ?name|node"
+#: What scripts print of the host that they run on.
+_HOST = re.compile(
+    rf"(?:{_KEYS}|running on(?: host| node)?)\s*[:=]?\s+?({_NAME})|(?:{_KEYS})\s*[:=]\s*({_NAME})", re.IGNORECASE
+)
+#: Commands that run something on a host, as `set -x` or a prompt shows them, and the line that Ansible writes.
+_COMMANDS = (
+    re.compile(rf"[+$#>\s]*(?:ssh|rsh)\s+(?:-\S+\s+)*(?:\w+@)?({_NAME})(?:\s.*)?"),
+    re.compile(rf"[+$#>\s]*(?:srun|pdsh|clush)\s.*?(?:-w|--nodelist)[ =]({_NAME})(?:\s.*)?"),
+    re.compile(rf"({_NAME}) \| (?:CHANGED|SUCCESS|FAILED)\b.*"),
+)
+#: What Salt writes above the indented lines of a minion.
+_MINION = re.compile(rf"({_NAME}):")
+#: A job's first lines: beyond them a line without a sign between key and name is a sentence, unless the name has a
+#: number or another line began so before.
+_FIRST = 60
+#: What scripts print of a job's nodes: all of their names, or their number.
+_HOSTS = re.compile(
+    r"(?:(?:SLURM\w*_|PBS_|LSB_)?(?:NODELIST|HOSTS|NODES)|(?:job )?node ?list|hosts?|nodes?|running on"
+    r"(?: hosts?| nodes?)?)"
+    r"\s*[:=]?\s*(\w[\w.,\[\]-]*[,\[][\w.,\[\]-]*)",
+    re.IGNORECASE,
+)
+_NUMBER_OF_HOSTS = re.compile(
+    r"(?:SLURM\w*_N?NODES|SLURM_JOB_NUM_NODES|number of nodes|nnodes|nodes)\s*[:=]\s*(\d+)", re.IGNORECASE
+)
+#: The GPU or NUMA node that a script names before each result.
+_COPY = re.compile(
+    r"\W*(?:(?:using|testing|running(?: on)?|benchmarking)\s+)?(gpu|device|gcd|numa ?node|numa|socket|rank)\s*"
+    r"(?:id\s*)?[#:=]?\s*(\d+)\W*(?:[:(,-].*)?|(?:export )?(CUDA|HIP|ROCR)_VISIBLE_DEVICES=(\d+)\W*",
+    re.IGNORECASE,
+)
+#: Signs around a word in a line that separates results, and the words and letters of the longest such line.
+_SIGNS = "#=-:*[]<>()|,;'\"@~+_!"
+_MOST_WORDS = 10
+_LONGEST = 120
+#: A share of all lines that have a node or a task before them.
+_PREFIXED = 0.9
+#: So many hosts are named in a message.
+_NAMED = 3
+#: What to do where results of several hosts are in one text.
+GATHER = (
+    "print `hostname: NAME` before each result, give each host's output a file of its own, or gather them by pdsh, "
+    "clush -b, dshbak or tail -n +1"
+)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Lines of one node, or of a `copy` of it: a task or GPU. Lines of others are empty, so that lines keep their
+    numbers.
+
+    `node` is empty where the text does not state it, and `path` has the file as tail prints it. `source` are words for
+    what states the node. `listed` are the hosts of a job that the text lists.
+
+    The output of a known tool has `values` and `notes`, or a `fault`; `where` is for messages.
+    """
+
+    node: str
+    lines: list[str]
+    path: str = ""
+    copy: Axis = field(default_factory=dict)
+    source: str = ""
+    listed: Sequence[str] = ()
+    where: str = ""
+    values: Sequence[ToolValue] = ()
+    notes: Sequence[str] = ()
+    fault: NodeprintError | None = None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the text says whose each value is."""
+        return bool(self.node) or (bool(self.values) and all(value.node for value in self.values))
+
+
+def split(lines: list[str], where: str) -> list[Passage]:
+    """The sections of a text. Raises NodeprintError where two lines contradict each other on whose a result is."""
+    gathered = _by_prefix(lines) or _by_rules(lines)
+    sections = gathered or _by_headings(lines, where)
+    return [part for section in sections for part in _by_copies(section)]
+
+
+def _by_prefix(lines: list[str]) -> list[Passage]:
+    """Sections of a text with a node or a task before each line."""
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    tasks = {number: match for number in filled if (match := TASK.match(lines[number]))}
+    if len({_task(match) for match in tasks.values()}) > 1 and len(tasks) >= _PREFIXED * len(filled):
+        of_tasks: dict[str, list[str]] = {}
+        for number, match in tasks.items():
+            of_tasks.setdefault(_task(match), [""] * len(lines))[number] = lines[number][match.end() :]
+        return [Passage("", own, copy={"task": task}) for task, own in of_tasks.items()]
+    found = {number: match for number in filled if (match := _PREFIX.fullmatch(lines[number]))}
+    names = Counter(match[1] for match in found.values())
+    # a task's number is no node, and a tool's own words before colons are many with a line each
+    often = {name for name, count in names.items() if count > 2 and not name.isdecimal()}
+    prefixed = {number: match for number, match in found.items() if match[1] in often}
+    if not prefixed or len(prefixed) < _PREFIXED * len(filled):
+        return []
+    of_nodes: dict[str, list[str]] = {}
+    for number, match in prefixed.items():
+        of_nodes.setdefault(match[1], [""] * len(lines))[number] = match[2] or ""
+    return [Passage(node, own, source="the name before each line") for node, own in of_nodes.items()]
+
+
+def _task(match: re.Match[str]) -> str:
+    return match[1] or match[2]
+
+
+def _by_rules(lines: list[str]) -> list[Passage]:
+    """Sections of a text that dshbak, clush -b or tail gathered."""
+    starts: list[tuple[int, int, list[str], str]] = []
+    for number, line in enumerate(lines):
+        before, after = lines[number - 1] if number else "", lines[number + 1] if number + 1 < len(lines) else ""
+        if _RULE.fullmatch(before) and _RULE.fullmatch(after) and " " not in line.strip():
+            starts.append((number - 1, number + 2, _expanded(line.strip()), ""))
+        elif tail := _TAIL.fullmatch(line):
+            starts.append((number, number + 1, [""], tail[1]))
+    ends = [*(begin for begin, *_ in starts[1:]), len(lines)]
+    return [
+        Passage(name, _between(lines, begin, end), path, source="" if path else "the headings of dshbak")
+        for (_, begin, names, path), end in zip(starts, ends, strict=False)
+        for name in names
+    ]
+
+
+def _between(lines: Sequence[str], begin: int, end: int) -> list[str]:
+    return ["" if number < begin or number >= end else line for number, line in enumerate(lines)]
+
+
+def _by_headings(lines: list[str], where: str) -> list[Passage]:
+    """Sections of a text with a line before each result that names its host. The text is one section if no form of such
+    lines names two hosts."""
+    forms: dict[str, dict[int, str]] = {}
+    for number, line in enumerate(lines):
+        for form, name in _namings(lines, number, line.strip()):
+            forms.setdefault(form, {})[number] = name
+    several = {form: own for form, own in forms.items() if len({*map(_short, own.values())}) > 1}
+    listed = [form for form, own in several.items() if _are_listed(lines, own)]
+    several = {
+        form: own for form, own in several.items() if form not in listed and not host_words.are_sizes({*own.values()})
+    }
+    if not several:
+        return [Passage("", lines, listed=tuple(name for form in listed for name in forms[form].values()))]
+    form, headings = min(several.items(), key=lambda item: (min(item[1]), -len(item[1])))
+    starts = sorted(headings)
+    ends = [*starts[1:], len(lines)]
+    out = [Passage("", _between(lines, 0, starts[0]))]
+    for begin, end in zip(starts, ends, strict=True):
+        name = headings[begin]
+        inside = {own[at] for own in several.values() for at in own if begin <= at < end}
+        if {*map(_short, inside)} != {_short(name)}:
+            raise several_hosts(sorted(inside), where)
+        full = max((*inside, name), key=len)
+        out.append(Passage(full, _between(lines, begin, end), source=f"the lines `{form}`"))
+    return out
+
+
+def _short(name: str) -> str:
+    first = name.partition(".")[0].lower()
+    return name if first.isdecimal() else first
+
+
+def _are_listed(lines: Sequence[str], headings: Collection[int]) -> bool:
+    """Whether one heading follows another with nothing between: they list hosts, and begin no output of each."""
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    return any(one in headings and two in headings for one, two in pairwise(filled))
+
+
+def _namings(lines: Sequence[str], number: int, line: str) -> Iterator[tuple[str, str]]:
+    """The hosts that a line may name, each with the form of the line: NAME stands for the host in it."""
+    if not line or len(line) > _LONGEST:
+        return
+    if key := _HOST.fullmatch(line):
+        name = key[1] or key[2]
+        if not name.isdecimal() or not line.lower().startswith("node"):  # that may be a NUMA node
+            yield f"{line.removesuffix(name)}NAME", name
+        return
+    for command in _COMMANDS:
+        if match := command.fullmatch(line):
+            yield f"{line[: match.start(1)]}NAME{line[match.end(1) :][:20]}".strip(), match[1]
+            return
+    after = next((text for text in lines[number + 1 : number + 3] if text.strip()), "")
+    if (minion := _MINION.fullmatch(line)) and after.startswith("    "):
+        yield "NAME:", minion[1]
+        return
+    words = line.split()
+    for at, word in enumerate(words if len(words) <= _MOST_WORDS else ()):
+        name = word.strip(_SIGNS)
+        if host_words.is_numbered_host(name):
+            form = " ".join([*words[:at], word.replace(name, "NAME"), *words[at + 1 :]])
+            yield re.sub(r"\d+", "N", form), name
+
+
+def _by_copies(section: Passage) -> Iterator[Passage]:
+    """A node's section by the GPU or NUMA node that a line before each result names; itself if there are none."""
+    named = {
+        number: ("gpu" if match[3] else match[1].lower().replace(" ", "").removesuffix("node"), match[2] or match[4])
+        for number, line in enumerate(section.lines)
+        if (match := _COPY.fullmatch(line.strip()))
+    }
+    kinds = {kind for kind, _ in named.values()}
+    if section.copy or len(kinds) != 1 or len({*named.values()}) < 2 or _are_listed(section.lines, named):
+        yield section
+        return
+    starts = sorted(named)
+    yield replace(section, lines=_between(section.lines, 0, starts[0]))
+    for begin, end in zip(starts, [*starts[1:], len(section.lines)], strict=True):
+        kind, index = named[begin]
+        yield replace(section, lines=_between(section.lines, begin, end), copy={kind: index})
+
+
+def host(section: Passage, results: int, own: Collection[int], where: str, *, is_stated: bool) -> str:
+    """The host that a section names, empty where it names none. It has so many `results`, whose figures are in its
+    `own` lines (from 1). Whoever `is_stated`, lines that may separate hosts are not looked for.
+
+    Raises NodeprintError where it names several hosts: nobody knows which figures are whose.
+    """
+    foreign: list[tuple[int, str]] = []
+    gap = 0
+    for number, line in enumerate(section.lines, start=1):
+        gap += number in own
+        if number not in own and len(line) < _LONGEST:
+            foreign.append((gap, line.strip()))
+    texts = [text for _, text in foreign]
+    stated = _stated(texts)
+    if len(stated) > 1:
+        raise several_hosts(stated, where)
+    if is_stated:
+        return stated[0] if stated else ""
+    listed = host_words.distinct([*section.listed, *(name for text in texts for name in _listed(text))])
+    listed = listed if len(listed) > 1 else _bare_list(texts)
+    separating = _separating(foreign, results, stated) if results > 1 else []
+    others = [name for name in host_words.distinct([*listed, *separating]) if name not in stated]
+    if others and (results > 1 or not stated):
+        raise several_hosts([*stated, *others], where)
+    number_of_hosts = max((int(match[1]) for text in texts if (match := _NUMBER_OF_HOSTS.fullmatch(text))), default=1)
+    if number_of_hosts > 1 and results > 1:
+        what = f"{results} results of a job on {number_of_hosts} nodes, and nothing marks which is whose"
+        raise NodeprintError(what, where=where, advice=GATHER)
+    return stated[0] if stated else ""
+
+
+def several_hosts(names: Sequence[str], where: str) -> NodeprintError:
+    """The rejection of a text in which it is not stated whose each result is."""
+    shown = ", ".join(printable(name, 40) for name in names[:_NAMED])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return NodeprintError(
+        f"several hosts are named ({shown}{more}), and nothing marks which figures are whose",
+        where=where,
+        advice=GATHER,
+    )
+
+
+def missing_heading(counts: Sequence[tuple[str, int]], where: str) -> NodeprintError | None:
+    """The rejection of a text where a line with a name has more results after it than most have: another may be
+    missing. `counts` has the name and the results of each; None if all are alike."""
+    usual = Counter(count for _, count in counts).most_common(1)[0][0] if counts else 0
+    name, most = max(counts, key=lambda pair: pair[1], default=("", 0))
+    if most <= usual:
+        return None
+    what = f"{most} results after the line that names {printable(name, 40)}, and {usual} after others"
+    advice = "a line with a name may be missing; name the host before each result"
+    return NodeprintError(what, where=where, advice=advice)
+
+
+def _stated(lines: Sequence[str]) -> list[str]:
+    """The hosts that lines name by a key; numbers alone count where there are no names."""
+    found, begun = [], set()
+    for number, line in enumerate(lines):
+        if match := _HOST.fullmatch(line):
+            name = match[1] or match[2]
+            key = line.removesuffix(name)
+            if number < _FIRST or key in begun or {*":=", *"0123456789"} & {*line}:
+                found.append(name)
+                begun.add(key)
+    names = [name for name in found if not name.isdecimal()]
+    by_short = {name.partition(".")[0].lower(): name for name in reversed(names or found)}  # a domain may follow
+    return list(reversed(by_short.values()))
+
+
+def _listed(line: str) -> list[str]:
+    match = _HOSTS.fullmatch(line)
+    return _expanded(match[1]) if match else []
+
+
+def _bare_list(lines: Sequence[str]) -> list[str]:
+    """The hosts of a list with a name a line, as a job's file of nodes is; none of fewer than two."""
+    names = host_words.distinct([line for line in lines if host_words.is_numbered(line)])
+    return names if len(names) > 1 else []
+
+
+def _separating(lines: Sequence[tuple[int, str]], results: int, stated: Collection[str]) -> list[str]:
+    """Return possible host names in lines that separate results and are otherwise equal, such as `### cn001` and `###
+    cn002`. Each line comes with the number of its gap between values: lines that are equal in all gaps separate
+    nothing. A word without a number must precede each result. Plain numbers may count runs, unless a `stated` host is
+    among them."""
+    by_form: dict[str, dict[int, set[str]]] = {}
+    for gap, line in lines:
+        words = line.split()[: _MOST_WORDS + 1]
+        for at, word in enumerate(words if len(words) <= _MOST_WORDS else ()):
+            name = word.strip(_SIGNS)
+            if name.isdecimal() or host_words.is_numbered(name) or host_words.may_be_host(name):
+                form = " ".join([*words[:at], word.replace(name, "@"), *words[at + 1 :]])
+                by_form.setdefault(re.sub(r"\d+", "0", form), {}).setdefault(gap, set()).add(name)
+    found: list[str] = []
+    for gaps in by_form.values():
+        names = sorted({name for of_gap in gaps.values() for name in of_gap})
+        differ = len(gaps) > 1 and len(set(map(frozenset, gaps.values()))) > 1
+        is_before_each = len(gaps) >= results and all(len(of_gap) == 1 for of_gap in gaps.values())
+        are_numbered = any(map(host_words.is_numbered, names))
+        are_words = is_before_each and not any(name.isdecimal() for name in names)
+        if differ and (are_numbered or are_words or {*stated} & {*names}):
+            found += names
+    return host_words.distinct(found)
+
+
+def _expanded(text: str) -> list[str]:
+    """The nodes of a folded list, as dshbak -c has them."""
+    try:
+        return list(NodeSet(text)) or [text]
+    except NodeSetException:
+        return [text]
