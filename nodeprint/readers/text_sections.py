@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -63,6 +63,12 @@ _COPY = re.compile(
 _SIGNS = "#=-:*[]<>()|,;'\"@~+_!"
 _MOST_WORDS = 10
 _LONGEST = 120
+#: A line that names a host has letters before a number, or a word of the forms above. Most lines have neither.
+_MAY_NAME = re.compile(
+    r"(?<![\w.+-])[a-z][a-z-]*\d|host|node|running|ssh|rsh|srun|pdsh|clush| \| |^\s*\S+:$", re.IGNORECASE
+)
+#: So many lines show whether a program put a name before each.
+_SHOWN = 200
 #: A share of all lines that have a node or a task before them.
 _PREFIXED = 0.9
 #: So many hosts are named in a message.
@@ -112,6 +118,9 @@ def split(lines: list[str], where: str) -> list[Passage]:
 def _by_prefix(lines: list[str]) -> list[Passage]:
     """Sections of a text with a node or a task before each line."""
     filled = [number for number, line in enumerate(lines) if line.strip()]
+    shown = filled[:_SHOWN]
+    if sum(":" in lines[number] for number in shown) < len(shown) / 2:
+        return []
     tasks = {number: match for number in filled if (match := TASK.match(lines[number]))}
     if len({_task(match) for match in tasks.values()}) > 1 and len(tasks) >= _PREFIXED * len(filled):
         of_tasks: dict[str, list[str]] = {}
@@ -160,7 +169,8 @@ def _by_headings(lines: list[str], where: str) -> list[Passage]:
     """Sections of a text with a line before each result that names its host. The text is one section if no form of such
     lines names two hosts."""
     forms: dict[str, dict[int, str]] = {}
-    for number, line in enumerate(lines):
+    for number in _may_name(lines):
+        line = lines[number]
         for form, name in _namings(lines, number, line.strip()):
             forms.setdefault(form, {})[number] = name
     several = {form: own for form, own in forms.items() if len({*map(_short, own.values())}) > 1}
@@ -184,6 +194,28 @@ def _by_headings(lines: list[str], where: str) -> list[Passage]:
     return out
 
 
+#: All digits as one.
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+
+
+def form_of(line: str) -> bytes:
+    """A line with all digits alike: a log has many lines and few forms."""
+    return line.encode().translate(_DIGITS)
+
+
+def _may_name(lines: Sequence[str]) -> list[int]:
+    """The numbers of the lines that may name a host."""
+    known: dict[bytes, bool] = {}
+    out = []
+    for number, line in enumerate(lines):
+        form = form_of(line)
+        if form not in known:
+            known[form] = len(line) < _LONGEST and _MAY_NAME.search(line) is not None
+        if known[form]:
+            out.append(number)
+    return out
+
+
 def _short(name: str) -> str:
     first = name.partition(".")[0].lower()
     return name if first.isdecimal() else first
@@ -197,8 +229,6 @@ def _are_listed(lines: Sequence[str], headings: Collection[int]) -> bool:
 
 def _namings(lines: Sequence[str], number: int, line: str) -> Iterator[tuple[str, str]]:
     """The hosts that a line may name, each with the form of the line: NAME stands for the host in it."""
-    if not line or len(line) > _LONGEST:
-        return
     if key := _HOST.fullmatch(line):
         name = key[1] or key[2]
         if not name.isdecimal() or not line.lower().startswith("node"):  # that may be a NUMA node
@@ -250,19 +280,20 @@ def host(section: Passage, results: int, own: Collection[int], where: str, *, is
         gap += number in own
         if number not in own and len(line) < _LONGEST:
             foreign.append((gap, line.strip()))
-    texts = [text for _, text in foreign]
+    texts = {number: foreign[number][1] for number in _may_name([text for _, text in foreign])}
     stated = _stated(texts)
     if len(stated) > 1:
         raise several_hosts(stated, where)
     if is_stated:
         return stated[0] if stated else ""
-    listed = host_words.distinct([*section.listed, *(name for text in texts for name in _listed(text))])
-    listed = listed if len(listed) > 1 else _bare_list(texts)
+    listed = host_words.distinct([*section.listed, *(name for text in texts.values() for name in _listed(text))])
+    listed = listed if len(listed) > 1 else _bare_list([*texts.values()])
     separating = _separating(foreign, results, stated) if results > 1 else []
     others = [name for name in host_words.distinct([*listed, *separating]) if name not in stated]
     if others and (results > 1 or not stated):
         raise several_hosts([*stated, *others], where)
-    number_of_hosts = max((int(match[1]) for text in texts if (match := _NUMBER_OF_HOSTS.fullmatch(text))), default=1)
+    counts = [int(match[1]) for text in texts.values() if (match := _NUMBER_OF_HOSTS.fullmatch(text))]
+    number_of_hosts = max(counts, default=1)
     if number_of_hosts > 1 and results > 1:
         what = f"{results} results of a job on {number_of_hosts} nodes, and nothing marks which is whose"
         raise NodeprintError(what, where=where, advice=GATHER)
@@ -292,10 +323,10 @@ def missing_heading(counts: Sequence[tuple[str, int]], where: str) -> NodeprintE
     return NodeprintError(what, where=where, advice=advice)
 
 
-def _stated(lines: Sequence[str]) -> list[str]:
+def _stated(lines: Mapping[int, str]) -> list[str]:
     """The hosts that lines name by a key; numbers alone count where there are no names."""
     found, begun = [], set()
-    for number, line in enumerate(lines):
+    for number, line in lines.items():
         if match := _HOST.fullmatch(line):
             name = match[1] or match[2]
             key = line.removesuffix(name)

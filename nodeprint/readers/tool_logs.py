@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from nodeprint import waiting
 from nodeprint.campaign.directories import campaigns_in, is_campaign, not_a_campaign
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers import host_words, path_fields, text_sections, value_table
@@ -27,6 +28,8 @@ from nodeprint.readers.value_table import ValueTable
 _STREAM = "standard input"
 #: So many files of a folder that are no outputs are named; all are counted.
 _NAMED = 3
+#: So many lines of a text are looked at for the tool, and those of other forms.
+_FIRST = 1000
 
 
 def is_outputs(folder: Path) -> bool:
@@ -75,7 +78,7 @@ def _outputs_of(path: Path, source: str, pattern: str) -> tuple[list[Passage], l
         raise NodeprintError("has no files", where=source, advice="name the directory that has the outputs")
     outputs: list[Passage] = []
     strangers: list[str] = []
-    for file in files:
+    for file in waiting.counted(files, len(files), "files"):
         try:
             lines = lines_of(file)
         except NodeprintError as error:
@@ -218,7 +221,18 @@ def _of_outputs(
 
 def _readers(lines: list[str]) -> list[Reader]:
     """The readers of the tools whose output is in a text."""
-    return [reader for reader in readers("values").values() if reader.evidence(lines)]
+    shown = _forms(lines)
+    return [reader for reader in readers("values").values() if reader.evidence(shown)]
+
+
+def _forms(lines: list[str]) -> list[str]:
+    """The first lines of a text, and the first of each further form: what shows whose output a long log is."""
+    if len(lines) <= _FIRST:
+        return lines
+    of_form: dict[bytes, str] = {}
+    for line in lines[_FIRST:]:
+        of_form.setdefault(text_sections.form_of(line), line)
+    return [*lines[:_FIRST], *of_form.values()]
 
 
 def _named(value: ToolValue, node: str, several: bool) -> ToolValue:
