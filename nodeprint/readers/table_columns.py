@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.machine import fingerprint
-from nodeprint.readers import units
+from nodeprint.readers import table_statistics, units
+from nodeprint.readers.table_statistics import Kind
 
 #: By what a column is the names that it may have; the first is the one that documents use.
 NAMES: Mapping[str, Sequence[str]] = {
@@ -25,10 +26,9 @@ NAMES: Mapping[str, Sequence[str]] = {
 _PARTS = frozenset((
     "socket", "numa", "numa_node", "ccd", "ccx", "core", "cpu", "thread", "gpu", "device", "link", "nic", "hca", "port",
     "rail", "rank", "channel", "dimm", "disk", "direction", "bytes", "size", "message_bytes", "message_size",
+    "src", "dst", "source", "destination", "from", "to", "peer",
 ))  # fmt: skip
 _FIELDS = frozenset(known.name for known in fingerprint.FIELDS if known.name not in _PARTS)
-#: A column of a wide table that has a run of the only metric.
-_RUN = re.compile(r"(?:run|rep|repetition|iteration|iter|trial|sample)_?0*([1-9]\d*)")
 #: A metric of a wide table with its unit: `triad (MB/s)`, `triad [MB/s]`.
 _WITH_UNIT = re.compile(r"(.*\S)\s*[(\[]([^()\[\]]{1,20})[)\]]\s*")
 
@@ -78,52 +78,54 @@ def has_node(names: Sequence[str]) -> bool:
     return any(plain(name) in NAMES["node"] for name in names)
 
 
-def columns_named(names: Sequence[str], where: str, line: int, *, figures: bool = True) -> Columns:
-    """The meaning of the columns of a table with `figures`, or of a table of nodes.
+def columns_named(
+    names: Sequence[str | None], where: str, line: int, *, figures: bool = True, is_wide: bool = False
+) -> Columns:
+    """The meaning of the columns of a table with `figures`, or of a table of nodes; a name None is left out.
 
-    Raises NodeprintError naming the column that is missing or there twice.
+    If it `is_wide`, its column `value` is a metric beside others. Raises NodeprintError naming the column that is
+    missing or there twice.
     """
     named: dict[str, int] = {}
     others: dict[str, int] = {}
     for place, name in enumerate(names):
-        if plain(name) in _REMARKS:
+        if name is None or plain(name) in _REMARKS:
             continue
-        kind = _kind(name)
-        key = kind if kind is not None else name.strip()
-        taken = named if kind is not None else others
+        of_name = kind(name)
+        key = of_name if of_name is not None else name.strip()
+        taken = named if of_name is not None else others
         if not key:
             advice = "name every column, or take it out"
             raise NodeprintError("a column has no name", where=where, line=line, column=place + 1, advice=advice)
         if key in taken:
             what = (
                 f"{printable(name, 40)} is the second column of the {key}"
-                if kind
+                if of_name
                 else f"{printable(key, 40)} appears twice"
             )
             raise NodeprintError(what, where=where, line=line, column=place + 1, advice="keep one of the two")
         taken[key] = place
     if "node" not in named:
-        listed = ", ".join(printable(name.strip(), 30) for name in names[:8])
-        advice = nearest("node", map(plain, names)) or "call the column with the names of the nodes `node`"
+        given = [name for name in names if name is not None]
+        listed = ", ".join(printable(name.strip(), 30) for name in given[:8])
+        advice = nearest("node", map(plain, given)) or "call the column with the names of the nodes `node`"
         raise NodeprintError(f"no column of nodes among {listed}", where=where, line=line, column=1, advice=advice)
     if not figures:
         return Columns(named, {}, {})
     fields = {plain(name): place for name, place in others.items() if plain(name) in _FIELDS}
     rest = {name: place for name, place in others.items() if plain(name) not in _FIELDS}
     if "metric" in named:
+        if "value" not in named and (center := _center(rest, where, line)):
+            named["value"] = rest.pop(center)
         if "value" not in named:
             advice = "call the column with the figures `value`"
             raise NodeprintError("has a column of metrics and none of values", where=where, line=line, advice=advice)
         return Columns(named, rest, fields)
     parts = {name: place for name, place in rest.items() if is_part(name)}
-    metrics = {}
-    for name, place in rest.items():
-        if name not in parts:
-            with_unit = _WITH_UNIT.fullmatch(name)
-            metrics[with_unit[1] if with_unit else name] = (place, with_unit[2] if with_unit else _unit_behind(name))
-    if "value" in named:
-        parts |= {name: place for name, place in rest.items() if name not in parts}
-        metrics = {"value": (named["value"], "")}
+    if "value" in named and not is_wide:
+        return Columns(named, rest, fields, {"value": (named["value"], "")})
+    metrics = {"value": (named["value"], "")} if "value" in named else {}
+    metrics |= _metrics({name: place for name, place in rest.items() if name not in parts}, where, line)
     if not metrics:
         advice = "name metric and value columns, or give a column a metric"
         raise NodeprintError("no column of figures", where=where, line=line, advice=advice)
@@ -136,11 +138,59 @@ def sources(names: Sequence[str], known: Columns) -> dict[str, str]:
     return {axis: f"the column `{names[place].strip()}`" for axis, place in columns.items()}
 
 
-def _kind(name: str) -> str | None:
+def _center(names: Mapping[str, int], where: str, line: int) -> str:
+    """The column of a long table that has the median, mean or only extreme of each row's metric; empty if none has."""
+    statistics = [name for name in names if table_statistics.of_row(name) is not Kind.VALUE]
+    if all(table_statistics.of_row(name) >= Kind.SPREAD for name in statistics):
+        return ""
+    left_out = table_statistics.chosen(statistics, where, line).dropped
+    return next(name for name in statistics if name not in left_out)
+
+
+def _metrics(columns: Mapping[str, int], where: str, line: int) -> dict[str, tuple[int, str]]:
+    """The metrics of columns with their units. What is in brackets is no unit if it alone tells columns apart."""
+    of_statistics = {found[1] for name in columns if (found := _WITH_UNIT.fullmatch(name)) and _is_of_statistic(found)}
+    split = {name: _split(name, of_statistics) for name in columns}
+    out: dict[str, tuple[int, str]] = {}
+    for name, place in columns.items():
+        metric, unit = split[name]
+        again = [other for other in split.values() if other[0] == metric]
+        if len(again) > 1 and all(units.known(other) is None for _, other in again):
+            metric, unit = name, ""
+        if metric in out:
+            what = f"{printable(metric, 40)} appears twice"
+            raise NodeprintError(what, where=where, line=line, column=place + 1, advice="keep one of the two")
+        out[metric] = (place, unit)
+    return out
+
+
+def _split(name: str, of_statistics: Collection[str]) -> tuple[str, str]:
+    """The metric and the unit of a column's name. A minimum is no minute among `of_statistics`, names of metrics whose
+    statistics are in brackets."""
+    found = _WITH_UNIT.fullmatch(name)
+    if found is None:
+        return name, _unit_behind(name)
+    is_minimum = found[2].strip().lower() == "min" and found[1] in of_statistics
+    return (name, "") if is_minimum or _is_of_statistic(found) else (found[1], found[2])
+
+
+def _is_of_statistic(found: re.Match[str]) -> bool:
+    """Whether a name with brackets is a statistic of a metric, as `triad (sd)` and `mean(triad)`."""
+    return units.known(found[2]) is None and any(map(table_statistics.is_statistic, found.groups()))
+
+
+def kind(name: str) -> str | None:
     """The kind of a column, one of NAMES; None if its name is none of these."""
-    kind = next((kind for kind, known in NAMES.items() if plain(name) in known), None)
+    found = next((kind for kind, known in NAMES.items() if plain(name) in known), None)
     numbered = next((kind for kind in ("job", "run") if _without_number(name) in NAMES[kind]), None)
-    return kind or numbered
+    return found or numbered
+
+
+def may_be_figure(name: str) -> bool:
+    """Whether a column of a wide table may have values by its name."""
+    others = kind(name) is not None or plain(name) in _REMARKS or plain(name) in _FIELDS or is_part(name)
+    metric, unit = _split(name, ())
+    return not (others or is_setting(metric, unit) or is_identity(metric, unit))
 
 
 def is_part(name: str) -> bool:
@@ -150,12 +200,6 @@ def is_part(name: str) -> bool:
 
 def _without_number(name: str) -> str:
     return _NUMBER.sub("", plain(name))
-
-
-def run_of(name: str) -> str:
-    """The number of the run that a column is called after, as `run2`; empty where it is called otherwise."""
-    found = _RUN.fullmatch(plain(name))
-    return found[1] if found else ""
 
 
 def _unit_behind(name: str) -> str:

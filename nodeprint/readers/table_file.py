@@ -19,7 +19,16 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.files import sums
 from nodeprint.machine import fingerprint
 from nodeprint.machine.tree import contents
-from nodeprint.readers import table_columns, table_numbering, table_numbers, tool_logs, units, value_table
+from nodeprint.readers import (
+    table_blanks,
+    table_columns,
+    table_forms,
+    table_numbering,
+    table_numbers,
+    tool_logs,
+    units,
+    value_table,
+)
 from nodeprint.readers.parsing import lines_of
 from nodeprint.readers.registry import readers
 from nodeprint.readers.table_columns import Columns
@@ -113,7 +122,13 @@ def _separated(lines: Sequence[str], source: str) -> tuple[list[str], _Cells, in
     """Names and cells of a table with separators, the line of the names (from 1), and notes on omitted lines."""
     lines = _of_markdown(lines)
     head = _head(lines)
-    separator = next((mark for mark in _SEPARATORS if mark in lines[head]), ",")
+    separator = next((mark for mark in _SEPARATORS if mark in lines[head]), "")
+    if not separator and (rows := table_blanks.grepped(lines, source)):
+        cells = [pd.Series(column, index=list(rows), dtype=object) for column in zip(*rows.values(), strict=True)]
+        return ["node", "metric", "value", "unit"], cells, 1, _of_grep(lines)
+    if not separator and table_blanks.has_names(lines[head]) and len(lines) > head + 1:
+        lines, separator = table_blanks.as_tabs(lines, head, source), "\t"
+    separator = separator or ","
     names = [name.strip() for name in next(csv.reader([lines[head]], delimiter=separator))]
     if len(names) < 2 and not table_columns.has_node(names):
         raise _no_table(printable(repr(lines[head].strip()), 60), source, head + 1)
@@ -149,6 +164,10 @@ def _separated(lines: Sequence[str], source: str) -> tuple[list[str], _Cells, in
     return names, [frame[place] for place in frame], head + 1, notes
 
 
+def _of_grep(lines: Sequence[str]) -> tuple[str, ...]:
+    return (say("read", "stream_times"),) if table_blanks.has_times(lines) else ()
+
+
 def _of_markdown(lines: Sequence[str]) -> Sequence[str]:
     """The lines of a table in Markdown without the bars at their ends and its rule; other lines as they are."""
     rule = next((number for number, line in enumerate(lines[:_PREAMBLE]) if _RULE.fullmatch(line.strip())), None)
@@ -167,7 +186,7 @@ def _head(lines: Sequence[str]) -> int:
             names = lines[number].lstrip("# ").split(separator)
             if len(names) > 1 and table_columns.has_node([name.strip().strip("\"'") for name in names]):
                 return number
-    return filled[0]
+    return table_blanks.head(lines, filled)
 
 
 def _ragged(body: Sequence[str], separator: str, width: int, first: int, source: str) -> NodeprintError | None:
@@ -243,12 +262,16 @@ def _text(value: object) -> str:
 
 def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, notes: tuple[str, ...]) -> ValueTable:
     """The values of a table; a row's name is its line in the file, or its number if the file has no lines."""
-    known = table_columns.columns_named(names, source, first_line or 1)
     if not cells or not len(cells[0]):
+        table_columns.columns_named(names, source, first_line or 1)
         raise NodeprintError("has names of columns and no figure", where=source, advice="give a line for each figure")
-    stripped = [column.astype(str).str.strip() for column in cells]
+    table = table_forms.of_rows(names, [column.astype(str).str.strip() for column in cells], source, first_line or 1)
+    stripped, notes = table.cells, notes + table.notes
+    known = table_columns.columns_named(table.names, source, first_line or 1, is_wide=table.is_wide)
     known, of_identities = _without_identities(known)
     notes += of_identities
+    known, of_statistics = table_forms.without_statistics(stripped, known, source, first_line or 1)
+    notes += of_statistics
     words = [name for name, (place, _) in known.metrics.items() if not table_numbers.has_any(stripped[place].tolist())]
     if words and len(words) < len(known.metrics):
         kept = {name: at for name, at in known.metrics.items() if name not in words}
@@ -260,7 +283,9 @@ def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, 
         advice = "name metric and value columns, or give a figure its unit, as `triad (MB/s)`"
         raise NodeprintError("no column of figures", where=source, line=first_line or 1, advice=advice)
     notes += _numbering(stripped, known, source, first_line)
-    frame = _wide(names, stripped, known, source) if known.is_wide else _long(stripped, known, source)
+    frame = _wide(stripped, known, source) if known.is_wide else _long(stripped, known, source)
+    frame, of_metrics = table_forms.without_statistic_metrics(frame, source)
+    notes += of_metrics
     missing = frame["value"].isna()
     nodes = set(frame["node"])
     unmeasured = tuple(sorted(nodes - set(frame["node"][~missing]) - {""}))
@@ -356,17 +381,14 @@ def _long(cells: Sequence[pd.Series[str]], known: Columns, source: str) -> pd.Da
     return pd.DataFrame(_common(cells, known) | {"metric": column["metric"], "unit": unit, "value": values})
 
 
-def _wide(names: Sequence[str], cells: Sequence[pd.Series[str]], known: Columns, source: str) -> pd.DataFrame:
+def _wide(cells: Sequence[pd.Series[str]], known: Columns, source: str) -> pd.DataFrame:
     parts = []
     common = pd.DataFrame(_common(cells, known))
-    runs = {metric: table_columns.run_of(metric) for metric in known.metrics}
-    are_runs = "run" not in known.named and len(runs) > 1 and all(runs.values())
     for metric, (place, unit) in known.metrics.items():
         values, units = _numbers(cells[place], place, source)
         given = cells[known.named["unit"]] if "unit" in known.named and not unit else None
         own = _joined(given, units, cells[place], source, place)
-        own_run = {"metric": "value", "run": runs[metric]} if are_runs else {"metric": metric}
-        parts.append(common.assign(**own_run, unit=unit or own, value=values))
+        parts.append(common.assign(metric=metric, unit=unit or own, value=values))
     return pd.concat(parts, ignore_index=True)
 
 

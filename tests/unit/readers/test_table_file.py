@@ -131,7 +131,7 @@ def test_columns_of_words_are_left_out_of_a_wide_table(tmp_path: Path) -> None:
         ("node,metric,value,time\nn1,t,3,1e30\n", "line 2: '1e30' is no time"),
         ("node,metric,value\nn1,t,1e-99\n", "line 2: 1e-99 is no figure of a machine"),
         ("node,metric,value,time\nn1,t,3,13/12/2026\n", "line 2: '13/12/2026' is no time"),
-        ("node,metric,value,sd\nn1,t,3,0.25\nn2,t,3,0.5\n", "line 2: 0.25 in the column sd is no part of a node"),
+        ("node,metric,value,share\nn1,t,3,0.25\nn2,t,3,0.5\n", "line 2: 0.25 in the column share is no part of a node"),
         ("node,metric,value,user\nn1,t,3,al\nn2,t,3,bo\n", "line 3: the column user has one value a node"),
         ("node,metric,value,gpu\nn1,t,3,0\nn2,t,3,\n", "line 3: t on n2 has no gpu, as others of it have"),
         ("node;metric;value\nn1;t;3,792\nn2;t;3,801\n", "line 2, column 3: '3,792' may be 3.792 or 3792"),
