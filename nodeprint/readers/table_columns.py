@@ -40,7 +40,7 @@ _REMARKS = frozenset(("comment", "comments", "note", "notes", "remark", "remarks
 #: Words in the name of a column that says how a node was set up or used, and nothing of how fast it is.
 _SETTINGS = frozenset((
     "driver", "firmware", "fw", "vbios", "bios", "microcode", "version", "governor", "threads", "ranks", "temp",
-    "temperature",
+    "temperature", "model", "sku", "platform", "arch", "architecture", "compiler", "vendor",
 ))  # fmt: skip
 #: Whole names of such columns, which are words of metrics, too.
 _SETTING_NAMES = frozenset((

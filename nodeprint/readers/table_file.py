@@ -272,11 +272,8 @@ def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, 
     notes += of_identities
     known, of_statistics = table_forms.without_statistics(stripped, known, source, first_line or 1)
     notes += of_statistics
-    words = [name for name, (place, _) in known.metrics.items() if not table_numbers.has_any(stripped[place].tolist())]
-    if words and len(words) < len(known.metrics):
-        kept = {name: at for name, at in known.metrics.items() if name not in words}
-        known = replace(known, metrics=kept)
-        notes += (say("read", "no_numbers", columns=", ".join(printable(name, 40) for name in words)),)
+    known, of_words = _without_words(stripped, known, source, first_line)
+    notes += of_words
     known, of_settings = _without_settings(stripped, known)
     notes += of_settings
     if not known.metrics and "value" not in known.named:
@@ -297,6 +294,32 @@ def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, 
     fields = _fields(stripped, known, source)
     stated = table_columns.sources(names, known)
     return value_table.checked(ValueTable(source, frame, parts, fields, unmeasured, notes, sources=stated))
+
+
+def _without_words(
+    cells: Sequence[pd.Series[str]], known: Columns, source: str, first_line: int
+) -> tuple[Columns, tuple[str, ...]]:
+    """The columns without those that have no number and are no settings. Raises NodeprintError if all nodes have the
+    same words in such a column, which tell apart what their lines are of."""
+    words = {
+        name: place
+        for name, (place, unit) in known.metrics.items()
+        if not table_numbers.has_any(cells[place].tolist()) and not table_columns.is_setting(name, unit)
+    }
+    if not words or len(words) == len(known.metrics):
+        return known, ()
+    node = cells[known.named["node"]]
+    for name, place in words.items():
+        counts = (
+            pd.crosstab(node.to_numpy(), cells[place].to_numpy()) if 1 < cells[place].nunique() < len(node) else None
+        )
+        if counts is not None and (counts == counts.iloc[0, 0]).to_numpy().all():
+            what = f"the column {printable(name, 40)} has {counts.shape[1]} words on each node"
+            advice = "call it `metric` if it says what a line is of and the figures `value`, or take it out"
+            raise NodeprintError(what, where=source, line=first_line or 1, column=place + 1, advice=advice)
+    kept = {name: at for name, at in known.metrics.items() if name not in words}
+    listed = ", ".join(printable(name, 40) for name in words)
+    return replace(known, metrics=kept), (say("read", "no_numbers", columns=listed),)
 
 
 def _without_identities(known: Columns) -> tuple[Columns, tuple[str, ...]]:

@@ -85,7 +85,12 @@ def differing_settings(fields: Mapping[str, Mapping[str, str]]) -> list[str]:
         others = [
             f"{printable(value, 30)} on {printable(node, 60)}" for node, value in values.items() if value != usual
         ]
-        if others and count > len(others):
+        if others and count <= len(others):
+            kinds = Counter(values.values()).most_common()
+            listed = ", ".join(f"{printable(value, 30)} on {number} nodes" for value, number in kinds[:_MOST_NAMED])
+            if len(kinds) < len(values):
+                notes.append(f"{printable(name, 40)} differs between nodes: {listed}")
+        elif others:
             more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
             most = f"{printable(name, 40)} is {printable(usual, 30)} on most nodes"
             notes.append(f"{most}, {', '.join(others[:_MOST_NAMED])}{more}")

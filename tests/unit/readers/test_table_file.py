@@ -230,3 +230,26 @@ def test_a_unit_at_the_end_of_a_name(tmp_path: Path) -> None:
         "rate_GBps": "GBps",
         "power_min": "",
     }
+
+
+def test_systems_of_different_kinds_are_reported(tmp_path: Path) -> None:
+    rows = [f"n{at},{64 if at < 3 else 128},{'H200' if at < 5 else 'H100'} SXM,{300 + at}.5" for at in range(6)]
+    figures = table(tmp_path, "\n".join(["node,threads,gpu_model,triad (MB/s)", *rows]))
+    assert figures.notes == (
+        "settings of the nodes, not judged as figures: threads, gpu_model",
+        "threads differs between nodes: 64 on 3 nodes, 128 on 3 nodes",
+        "gpu_model is H200 SXM on most nodes, H100 SXM on n5",
+    )
+    verdict_notes = table_fleet.packed_table(figures, "t", {}).notes
+    assert set(figures.notes) <= set(verdict_notes)
+
+
+def test_words_that_tell_lines_apart_are_not_left_out(tmp_path: Path) -> None:
+    rows = "".join(
+        f"n{node},{way},{300 + node + 40 * (way == 'write')}\n" for node in range(4) for way in ("read", "write")
+    )
+    with pytest.raises(
+        NodeprintError, match="line 1, column 2: the column way has 2 words on each node; call it `metric`"
+    ):
+        table(tmp_path, f"node,way,bandwidth\n{rows}")
+    assert len(table(tmp_path, f"node,way,value\n{rows}").parts) == 1
