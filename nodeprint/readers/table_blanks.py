@@ -168,8 +168,7 @@ def _misfit(line: str, head: int, width: int, source: str) -> NodeprintError:
 
 
 def grepped(lines: Sequence[str], source: str) -> dict[int, tuple[str, ...]] | None:
-    """By line (from 1) the node, metric, value and unit that grep found in files named after their nodes; None if these
-    are no lines of grep.
+    """The node, metric, value and unit of each line (from 1) that grep printed; None if grep did not print the lines.
 
     Raises NodeprintError with the line whose file is named after something else, or which has no single value.
     """

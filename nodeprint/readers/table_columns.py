@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.machine import fingerprint
 from nodeprint.readers import table_statistics, units
-from nodeprint.readers.table_statistics import Kind
+from nodeprint.readers.table_statistics import Statistic
 
 #: By what a column is the names that it may have; the first is the one that documents use.
 NAMES: Mapping[str, Sequence[str]] = {
@@ -83,7 +83,7 @@ def columns_named(
 ) -> Columns:
     """The meaning of the columns of a table with `figures`, or of a table of nodes; a name None is left out.
 
-    If it `is_wide`, its column `value` is a metric beside others. Raises NodeprintError naming the column that is
+    If it `is_wide`, its column `value` is one of several metrics. Raises NodeprintError naming the column that is
     missing or there twice.
     """
     named: dict[str, int] = {}
@@ -140,15 +140,15 @@ def sources(names: Sequence[str], known: Columns) -> dict[str, str]:
 
 def _center(names: Mapping[str, int], where: str, line: int) -> str:
     """The column of a long table that has the median, mean or only extreme of each row's metric; empty if none has."""
-    statistics = [name for name in names if table_statistics.of_row(name) is not Kind.VALUE]
-    if all(table_statistics.of_row(name) >= Kind.SPREAD for name in statistics):
+    statistics = [name for name in names if table_statistics.of_row(name) is not Statistic.VALUE]
+    if all(table_statistics.of_row(name) >= Statistic.SPREAD for name in statistics):
         return ""
     left_out = table_statistics.chosen(statistics, where, line).dropped
     return next(name for name in statistics if name not in left_out)
 
 
 def _metrics(columns: Mapping[str, int], where: str, line: int) -> dict[str, tuple[int, str]]:
-    """The metrics of columns with their units. What is in brackets is no unit if it alone tells columns apart."""
+    """The metrics of columns with their units. Brackets hold no unit if columns differ in them alone."""
     of_statistics = {found[1] for name in columns if (found := _WITH_UNIT.fullmatch(name)) and _is_of_statistic(found)}
     split = {name: _split(name, of_statistics) for name in columns}
     out: dict[str, tuple[int, str]] = {}

@@ -10,7 +10,7 @@ import pandas as pd
 from nodeprint.readers import table_columns, table_numbers, table_pairs, table_runs, table_statistics
 from nodeprint.readers.table_columns import Columns
 from nodeprint.readers.table_runs import Unpivoted
-from nodeprint.readers.table_statistics import Kind
+from nodeprint.readers.table_statistics import Statistic
 from nodeprint.settings.texts import say
 
 #: What programs call the numbers of rows that they write in front of a table.
@@ -65,7 +65,9 @@ def without_statistics(
         if not table_columns.is_setting(name, unit) and table_numbers.has_any(cells[place].tolist())
     ]
     varying = [name for name in figures if cells[known.metrics[name][0]].nunique() > 1]
-    of_one = [name for name in figures if name not in varying and table_statistics.statistic(name)[1] is Kind.VALUE]
+    of_one = [
+        name for name in figures if name not in varying and table_statistics.statistic(name)[1] is Statistic.VALUE
+    ]
     figures = [name for name in figures if name not in of_one] if varying else figures
     choice = table_statistics.chosen(figures, where, line)
     metrics = {name: at for name, at in known.metrics.items() if name not in choice.dropped}
@@ -79,8 +81,8 @@ def _of_each_row(cells: Sequence[pd.Series[str]], known: Columns) -> tuple[Colum
     names = [
         name
         for name, place in known.parts.items()
-        if (kind := table_statistics.of_row(name)) not in (Kind.VALUE, Kind.EDGE)
-        and (kind is not Kind.COUNT or cells[place].groupby(keys).nunique().max() == 1)
+        if (kind := table_statistics.of_row(name)) not in (Statistic.VALUE, Statistic.EDGE)
+        and (kind is not Statistic.COUNT or cells[place].groupby(keys).nunique().max() == 1)
     ]
     parts = {name: place for name, place in known.parts.items() if name not in names}
     notes = (say("read", "statistics", columns=table_statistics.listed(names)),) if names else ()
@@ -90,7 +92,7 @@ def _of_each_row(cells: Sequence[pd.Series[str]], known: Columns) -> tuple[Colum
 def without_statistic_metrics(frame: pd.DataFrame, where: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The values with one statistic of each metric, where names of metrics in rows state it, as `triad_sd`."""
     names = [str(name) for name in pd.unique(frame["metric"])]
-    if len(names) < 2 or all(table_statistics.statistic(name)[1] is Kind.VALUE for name in names):
+    if len(names) < 2 or all(table_statistics.statistic(name)[1] is Statistic.VALUE for name in names):
         return frame, ()
     choice = table_statistics.chosen(names, where)
     kept = frame[~frame["metric"].isin(choice.dropped)].reset_index(drop=True)

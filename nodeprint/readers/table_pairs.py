@@ -48,7 +48,7 @@ def check(names: Sequence[str | None], cells: Sequence[pd.Series[str]], where: s
         several = _names(name)
         if len(several) > 1:
             at = int(cells[node].index[cells[node] == name][0])
-            pair = "a pair of nodes, whose value is of a link" if len(several) == 2 else f"{len(several)} nodes"
+            pair = "a pair of nodes" if len(several) == 2 else f"{len(several)} nodes"
             what = f"{printable(repr(name), 60)} is {pair}, and no node"
             raise NodeprintError(what, where=where, line=at, column=node + 1, advice=_ADVICE)
 

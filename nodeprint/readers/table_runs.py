@@ -51,8 +51,8 @@ class _Column:
 
 @dataclass(frozen=True)
 class Unpivoted:
-    """Names (None: left out) and cells of a table without runs as columns. `is_wide`: its column `value` is a metric
-    beside other columns."""
+    """Names (None: left out) and cells of a table without runs as columns. `is_wide`: its column `value` is one
+    of several metrics."""
 
     names: Sequence[str | None]
     cells: Sequence[pd.Series[str]]
@@ -104,7 +104,7 @@ def _without_lone(columns: list[_Column], figures: int) -> list[_Column]:
 
 
 def _column(place: int, name: str) -> _Column | None:
-    """What a column of one run says by its name; None if it is none."""
+    """The run, metric and unit in the name of a column of one run; None for any other column."""
     with_unit = _WITH_UNIT.fullmatch(name)
     is_run = with_unit is not None and any(form.fullmatch(with_unit[2].strip()) for form in _ALONE.values())
     text, unit = (with_unit[1].strip(), with_unit[2].strip()) if with_unit and not is_run else (name.strip(), "")
@@ -188,14 +188,14 @@ _COMPONENT = re.compile(
 
 
 def _is_statistic_of(name: str, stems: Collection[str]) -> bool:
-    """Whether a column is a statistic of the runs beside it."""
+    """Whether a column is a statistic of the runs."""
     stem, kind = table_statistics.statistic(name)
     of = {table_statistics.plain_name(text) for text in stems}
-    return kind is not table_statistics.Kind.VALUE and (not stem or stem in of or of == {""})
+    return kind is not table_statistics.Statistic.VALUE and (not stem or stem in of or of == {""})
 
 
 def _check_numbers(column: pd.Series[str], place: int, where: str) -> None:
-    """Raise NodeprintError with the place of a cell that is no number, which is lost once runs are rows."""
+    """Raise NodeprintError with the place of a cell without a number, which is lost once runs are rows."""
     try:
         table_numbers.read_numbers(column.tolist())
     except table_numbers.NotANumber as error:

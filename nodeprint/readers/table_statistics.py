@@ -18,8 +18,8 @@ from nodeprint.readers import units
 from nodeprint.settings.texts import say
 
 
-class Kind(IntEnum):
-    """A statistic by what it says, the best to judge first."""
+class Statistic(IntEnum):
+    """The types of statistics, the best to judge first."""
 
     VALUE = 0
     MEDIAN = 1
@@ -33,19 +33,22 @@ class Kind(IntEnum):
 
 
 #: The words of statistics, as `plain_name` writes them.
-_WORDS: Mapping[Kind, str] = {
-    Kind.MEDIAN: r"median|med|p_?50|50_?%|50th(?:_percentile)?|percentile_50",
-    Kind.MEAN: r"(?:arithmetic_|geo_?|geometric_|harmonic_|h|g)?mean|avg|average|ave",
-    Kind.EXTREME: r"min|minimum|max|maximum|p\d{1,2}(?:_?\d+)?|\d\d?(?:_\d+)?_?%|\d\d?(?:st|nd|rd|th)(?:_percentile)?"
+_WORDS: Mapping[Statistic, str] = {
+    Statistic.MEDIAN: r"median|med|p_?50|50_?%|50th(?:_percentile)?|percentile_50",
+    Statistic.MEAN: r"(?:arithmetic_|geo_?|geometric_|harmonic_|h|g)?mean|avg|average|ave",
+    Statistic.EXTREME: r"min|minimum|max|maximum|p\d{1,2}(?:_?\d+)?"
+    r"|\d\d?(?:_\d+)?_?%|\d\d?(?:st|nd|rd|th)(?:_percentile)?"
     r"|percentile_\d+|(?:\d+%?_)?ci(?:_?\d+%?)?_(?:low|lower|lo|l|high|upper|hi|u|min|max)"
     r"|(?:low|lower|lo|high|upper|hi)_?(?:ci|bound|quartile)",
-    Kind.SPREAD: r"(?:(?:rel|relative|sample|pop)_)?"
-    r"(?:sd|std|stdev|stddev|std_?dev|std_?deviation|standard_deviation|sdev|sigma)|rsd|sem|std_?err|std_?error|standard_error|variance|cv|coefficient_of_variation|iqr|mad|moe"
+    Statistic.SPREAD: r"(?:(?:rel|relative|sample|pop)_)?"
+    r"(?:sd|std|stdev|stddev|std_?dev|std_?deviation|standard_deviation|sdev|sigma)|rsd|sem|std_?err|std_?error"
+    r"|standard_error|variance|cv|coefficient_of_variation|iqr|mad|moe"
     r"|(?:\d+%?_)?(?:ci|conf_int|confidence_interval)(?:_?\d+%?)?(?:_(?:width|half_?width))?",
-    Kind.COUNT: r"n|count|nobs|n_?(?:runs|samples|obs|values|reps)|(?:num|number)_(?:of_)?(?:runs|samples|values|reps)"
+    Statistic.COUNT: r"n|count|nobs|n_?(?:runs|samples|obs|values|reps)"
+    r"|(?:num|number)_(?:of_)?(?:runs|samples|values|reps)"
     r"|runs|samples|reps|repetitions|repeats|observations|iterations",
-    Kind.ERROR: r"err|error|uncertainty|var|cov|se|range|spread|dev|deviation|skew|skewness|kurt|kurtosis|rmse",
-    Kind.EDGE: r"q[13]|lower|upper|low|high|lo|hi|best|worst",
+    Statistic.ERROR: r"err|error|uncertainty|var|cov|se|range|spread|dev|deviation|skew|skewness|kurt|kurtosis|rmse",
+    Statistic.EDGE: r"q[13]|lower|upper|low|high|lo|hi|best|worst",
 }
 _OF_KIND = {kind: re.compile(words) for kind, words in _WORDS.items()}
 _ANY = "|".join(_WORDS.values())
@@ -61,7 +64,7 @@ _NAMED = 6
 
 @dataclass(frozen=True)
 class Choice:
-    """Names without statistics that are not judged: those `left_out`, by those `kept` beside them.
+    """Names without statistics that are not judged: those `left_out`, whose metric is judged by another name.
 
     `lacking` are groups of extremes without a mean or median.
     """
@@ -87,12 +90,12 @@ def plain_name(name: str) -> str:
     return "_".join(words) or text
 
 
-def statistic(name: str) -> tuple[str, Kind]:
+def statistic(name: str) -> tuple[str, Statistic]:
     """The metric of a name (empty where it names none) and the statistic of it that the name states."""
     text = plain_name(name)
     found = _BEHIND.fullmatch(text) or _BEFORE.fullmatch(text)
     if found is None:
-        return text, Kind.VALUE
+        return text, Statistic.VALUE
     kind = next(kind for kind, words in _OF_KIND.items() if words.fullmatch(found["word"]))
     return found["stem"] or "", kind
 
@@ -100,7 +103,7 @@ def statistic(name: str) -> tuple[str, Kind]:
 def is_statistic(name: str) -> bool:
     """Whether a name is a statistic and nothing else, as `mean` or `Std. Dev.`."""
     stem, kind = statistic(name)
-    return not stem and Kind.VALUE < kind < Kind.ERROR
+    return not stem and Statistic.VALUE < kind < Statistic.ERROR
 
 
 def chosen(names: Sequence[str], where: str, line: int | None = None) -> Choice:
@@ -108,7 +111,7 @@ def chosen(names: Sequence[str], where: str, line: int | None = None) -> Choice:
 
     Raises NodeprintError if nothing says whether a mean is of another metric, or if there are only extremes.
     """
-    groups: dict[str, dict[str, Kind]] = {}
+    groups: dict[str, dict[str, Statistic]] = {}
     for name in names:
         stem, kind = statistic(name)
         groups.setdefault(stem, {})[name] = kind
@@ -118,11 +121,13 @@ def chosen(names: Sequence[str], where: str, line: int | None = None) -> Choice:
     for stem, group in groups.items():
         best, *rest = sorted(group, key=group.__getitem__)
         kind = group[best]
-        if kind is Kind.VALUE:
-            left_out += [name for name in group if group[name] is not Kind.VALUE]
-        elif kind < Kind.EXTREME or (kind is Kind.EXTREME and list(group.values()).count(Kind.EXTREME) == 1):
+        if kind is Statistic.VALUE:
+            left_out += [name for name in group if group[name] is not Statistic.VALUE]
+        elif kind < Statistic.EXTREME or (
+            kind is Statistic.EXTREME and list(group.values()).count(Statistic.EXTREME) == 1
+        ):
             left_out += rest
-        elif kind in (Kind.EXTREME, Kind.SPREAD) or (kind is Kind.COUNT and not stem):
+        elif kind in (Statistic.EXTREME, Statistic.SPREAD) or (kind is Statistic.COUNT and not stem):
             lacking.append(tuple(group))
     choice = Choice(tuple(left_out), tuple(lacking))
     if lacking and len(choice.dropped) == len(names):
@@ -135,26 +140,26 @@ def chosen(names: Sequence[str], where: str, line: int | None = None) -> Choice:
     return choice
 
 
-def _join_bare(groups: dict[str, dict[str, Kind]], where: str, line: int | None) -> None:
-    """Add statistics without a metric's name to the first metric: a bare `sd` is of the value beside it."""
+def _join_bare(groups: dict[str, dict[str, Statistic]], where: str, line: int | None) -> None:
+    """Add statistics without a metric's name to the first metric: a bare `sd` is that of the only value."""
     stems = [stem for stem in groups if stem]
     if not stems or "" not in groups:
         return
     bare = groups.pop("")
-    center = next((name for name, kind in bare.items() if kind in (Kind.MEDIAN, Kind.MEAN)), None)
+    center = next((name for name, kind in bare.items() if kind in (Statistic.MEDIAN, Statistic.MEAN)), None)
     other = printable(next(iter(groups[stems[0]])), 40)
     if center is not None:
         what = f"the column {printable(center, 40)} may be of {other}, or a metric of its own"
         advice = f"call it {other}_{plain_name(center)}, or after its own metric"
         raise NodeprintError(what, where=where, line=line, advice=advice)
-    if set(bare.values()) == {Kind.EDGE}:
-        groups |= {name: {name: Kind.VALUE} for name in bare}
+    if set(bare.values()) == {Statistic.EDGE}:
+        groups |= {name: {name: Statistic.VALUE} for name in bare}
     else:
         groups[stems[0]] |= bare
 
 
 def notes(choice: Choice) -> tuple[str, ...]:
-    """What was left out."""
+    """Notes on the names without a judgment."""
     out = [say("read", "statistics", columns=listed(choice.left_out))] if choice.left_out else []
     out += [say("read", "no_center", columns=listed(names)) for names in choice.lacking]
     return tuple(out)
@@ -166,10 +171,10 @@ def listed(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
-def of_row(name: str) -> Kind:
+def of_row(name: str) -> Statistic:
     """The statistic of a column of a long table, VALUE if the column is none of each row's metric."""
     stem, kind = statistic(name)
-    return kind if stem in _OF_ROW else Kind.VALUE
+    return kind if stem in _OF_ROW else Statistic.VALUE
 
 
 def column(names: Sequence[str | None], cells: Sequence[pd.Series[str]], others: frozenset[int]) -> int | None:
@@ -183,7 +188,9 @@ def column(names: Sequence[str | None], cells: Sequence[pd.Series[str]], others:
         if plain_name(name) in _QUANTILES:
             return place
         kinds = {statistic(text)[1] for text in unique} if all(map(is_statistic, unique)) else set()
-        if kinds & {Kind.MEDIAN, Kind.MEAN, Kind.SPREAD} or {"min", "max"} <= {plain_name(text) for text in unique}:
+        if kinds & {Statistic.MEDIAN, Statistic.MEAN, Statistic.SPREAD} or {"min", "max"} <= {
+            plain_name(text) for text in unique
+        }:
             return place
     return None
 
@@ -196,15 +203,15 @@ def of_cells(name: str, cells: pd.Series[str], metric: pd.Series[str], where: st
     kinds = {}
     for text in cells.unique():
         number = _quantile(text) if plain_name(name) in _QUANTILES else ""
-        kinds[text] = statistic(number or text)[1] if number or is_statistic(text) else Kind.VALUE
-        if kinds[text] is Kind.VALUE:
+        kinds[text] = statistic(number or text)[1] if number or is_statistic(text) else Statistic.VALUE
+        if kinds[text] is Statistic.VALUE:
             line = int(cells.index[cells == text][0])
             what = f"{printable(repr(text), 40)} in the column {printable(name, 40)} is no known statistic"
             raise NodeprintError(what, where=where, line=line, advice="give one row per node and run, or name it mean")
     kind = cells.map(kinds).astype(int)
     best = kind.groupby(metric.to_numpy()).transform("min")
-    if (best > Kind.MEAN).any():
-        line = int(cells.index[best > Kind.MEAN][0])
+    if (best > Statistic.MEAN).any():
+        line = int(cells.index[best > Statistic.MEAN][0])
         what = f"the column {printable(name, 40)} has {listed(list(kinds))} and no mean or median of each metric"
         raise NodeprintError(what, where=where, line=line, advice="add rows of the median or mean")
     keep = kind == best
@@ -216,7 +223,7 @@ def of_cells(name: str, cells: pd.Series[str], metric: pd.Series[str], where: st
 
 
 def _quantile(text: str) -> str:
-    """A quantile (0.5) or percentile (50) as a statistic; empty where it is no number of one."""
+    """A quantile (0.5) or percentile (50) as a statistic; empty for any other text."""
     try:
         value = float(text.strip().rstrip("%"))
     except ValueError:

@@ -81,8 +81,8 @@ def is_right(figures: ValueTable, truth: Truth) -> bool:
     frame = figures.frame
     found: dict[str, dict[str, list[float]]] = {}
     for (metric, node), rows in frame.groupby(["metric", "node"]):
-        keys = zip(rows["job"].str.zfill(9), rows["time"], rows["run"].str.zfill(9), strict=True)
-        ordered = rows.assign(key=list(keys)).sort_values("key")
+        key = rows["job"].str.zfill(9) + " " + rows["time"] + " " + rows["run"].str.zfill(9)
+        ordered = rows.assign(key=key).sort_values("key")
         found.setdefault(plain(str(metric)), {})[str(node)] = [float(value) for value in ordered["value"]]
     names = {name if len(truth) > 1 or name in found else "": values for name, values in truth.items()}
     return found == {name: {node: list(values) for node, values in of.items()} for name, of in names.items()}
@@ -236,10 +236,10 @@ def indexes() -> Iterator[Case]:
             yield [["node", name], *([at, *line[:2]] for at, line in enumerate(lines))], separator, None
     for runs in (RUNS, OTHER):
         first = {"triad": {node: values[:1] for node, values in runs.items()}}
-        lines = [f"{node}.out:Triad:  {value}  0.028  0.027  0.029" for node in NODES for value in runs[node]]
-        yield [[line] for line in lines], "", {"triad": runs}
-        yield [[f"run1/{line}"] for line in lines], "", None
-        yield [[line.replace(".out", "-1.out")] for line in lines], "", None
+        texts = [f"{node}.out:Triad:  {value}  0.028  0.027  0.029" for node in NODES for value in runs[node]]
+        yield [[text] for text in texts], "", {"triad": runs}
+        yield [[f"run1/{text}"] for text in texts], "", None
+        yield [[text.replace(".out", "-1.out")] for text in texts], "", None
         yield [[f"{node}.log:Triad rate: {runs[node][0]} MB/s"] for node in NODES], "", first
         yield [[f"{node}.log:12:Triad = {runs[node][0]}"] for node in NODES], "", first
         yield [[f"{node}.log:Triad 1 2 {runs[node][0]}"] for node in NODES], "", None
@@ -298,7 +298,7 @@ def test_every_table_is_read_as_meant_or_rejected(tmp_path: Path, kind: str, tab
         ("node,triad_1,triad_2\nn1,3,5", "line 1, column 2: the columns triad_1, triad_2 may be runs or components"),
         (
             "node,bw\ncn1->cn2,3\ncn1->cn3,4",
-            "line 2, column 1: 'cn1->cn2' is a pair of nodes, whose value is of a link",
+            "line 2, column 1: 'cn1->cn2' is a pair of nodes, and no node",
         ),
         ("nodelist,bw\ncn[1-4],3", "line 2, column 1: 'cn[1-4]' is 4 nodes, and no node; give one row per node"),
         (
