@@ -11,7 +11,7 @@ from itertools import islice
 from operator import or_
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers import file_names, host_words, table_columns
+from nodeprint.readers import host_words, path_fields, table_columns
 from nodeprint.readers.parsing import NUMBER
 
 #: Two blanks or more separate cells that are aligned; a single one may stand in a cell.
@@ -181,7 +181,7 @@ def grepped(lines: Sequence[str], source: str) -> dict[int, tuple[str, ...]] | N
     advice = "give nodeprint the directory of these files, whose outputs it reads whole"
     rows: dict[int, tuple[str, ...]] = {}
     for (number, match), value in zip(found, values, strict=True):
-        node = file_names.stem(match["file"])
+        node = path_fields.stem(match["file"])
         if "." in node or not host_words.is_numbered_host(node):
             what = f"{printable(match['file'], 60)} is named after more or other than a node"
             raise NodeprintError(what, where=source, line=number, column=1, advice=advice)

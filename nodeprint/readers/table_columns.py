@@ -132,10 +132,12 @@ def columns_named(
     return Columns(named, parts, fields, metrics)
 
 
-def sources(names: Sequence[str], known: Columns) -> dict[str, str]:
-    """By axis of the values the words for the column that states it."""
+def sources(names: Sequence[str | None], known: Columns, given: int) -> dict[str, str]:
+    """By axis of the values the words for the column that states it. The first `given` columns are the table's; runs as
+    columns are in another one."""
     columns = {axis: place for axis, place in known.named.items() if axis in ("node", "run", "job")} | {**known.parts}
-    return {axis: f"the column `{names[place].strip()}`" for axis, place in columns.items()}
+    of_names = {axis: "the names of columns" for axis, place in columns.items() if place >= given}
+    return {axis: f"the column `{str(names[place]).strip()}`" for axis, place in columns.items()} | of_names
 
 
 def _center(names: Mapping[str, int], where: str, line: int) -> str:

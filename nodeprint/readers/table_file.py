@@ -88,6 +88,8 @@ def _of_file(path: Path, raw: bytes, source: str, path_pattern: str) -> ValueTab
         raise _no_table("its JSON object over several lines", source)
     if first.startswith("{"):
         return _of_cells(*_json(lines, source), source, first_line=0, notes=())
+    if rows := table_blanks.grepped(lines, source):
+        return _of_grep(lines, rows, source)
     names, cells, line, notes = _separated(lines, source)
     return _of_cells(names, cells, source, first_line=line, notes=notes)
 
@@ -123,9 +125,6 @@ def _separated(lines: Sequence[str], source: str) -> tuple[list[str], _Cells, in
     lines = _of_markdown(lines)
     head = _head(lines)
     separator = next((mark for mark in _SEPARATORS if mark in lines[head]), "")
-    if not separator and (rows := table_blanks.grepped(lines, source)):
-        cells = [pd.Series(column, index=list(rows), dtype=object) for column in zip(*rows.values(), strict=True)]
-        return ["node", "metric", "value", "unit"], cells, 1, _of_grep(lines)
     if not separator and table_blanks.has_names(lines[head]) and len(lines) > head + 1:
         lines, separator = table_blanks.as_tabs(lines, head, source), "\t"
     separator = separator or ","
@@ -164,8 +163,12 @@ def _separated(lines: Sequence[str], source: str) -> tuple[list[str], _Cells, in
     return names, [frame[place] for place in frame], head + 1, notes
 
 
-def _of_grep(lines: Sequence[str]) -> tuple[str, ...]:
-    return (say("read", "stream_times"),) if table_blanks.has_times(lines) else ()
+def _of_grep(lines: Sequence[str], rows: Mapping[int, Sequence[str]], source: str) -> ValueTable:
+    """The values of lines that grep printed."""
+    cells = [pd.Series(column, index=list(rows), dtype=object) for column in zip(*rows.values(), strict=True)]
+    notes = (say("read", "stream_times"),) if table_blanks.has_times(lines) else ()
+    table = _of_cells(["node", "metric", "value", "unit"], cells, source, first_line=1, notes=notes)
+    return replace(table, sources={**table.sources, "node": "the file names of grep"})
 
 
 def _of_markdown(lines: Sequence[str]) -> Sequence[str]:
@@ -292,7 +295,7 @@ def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, 
     frame = frame[~missing].reset_index(drop=True)
     parts = tuple(known.parts)
     fields = _fields(stripped, known, source)
-    stated = table_columns.sources(names, known)
+    stated = table_columns.sources(table.names, known, len(names))
     return value_table.checked(ValueTable(source, frame, parts, fields, unmeasured, notes, sources=stated))
 
 
