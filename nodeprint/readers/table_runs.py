@@ -39,7 +39,7 @@ _COUNTED = re.compile(r"(.*[^\s_.#-])[\s_.#-]+0*(\d{1,3})")
 
 
 @dataclass(frozen=True)
-class _Column:
+class _RunColumn:
     """A column of one run: its place, the metric in its name (empty if none), its unit, and the run by its axis."""
 
     place: int
@@ -98,28 +98,28 @@ def unpivoted(
     return _melted(kept, cells, columns, notes)
 
 
-def _without_lone(columns: list[_Column], figures: int) -> list[_Column]:
+def _without_lone(columns: list[_RunColumn], figures: int) -> list[_RunColumn]:
     """The columns of runs; none if one of several figures alone has a name as `triad_run1`."""
     return columns if len(columns) > 1 or len(columns) == figures or not all(c.metric for c in columns) else []
 
 
-def _column(place: int, name: str) -> _Column | None:
+def _column(place: int, name: str) -> _RunColumn | None:
     """The run, metric and unit in the name of a column of one run; None for any other column."""
     with_unit = _WITH_UNIT.fullmatch(name)
     is_run = with_unit is not None and any(form.fullmatch(with_unit[2].strip()) for form in _ALONE.values())
     text, unit = (with_unit[1].strip(), with_unit[2].strip()) if with_unit and not is_run else (name.strip(), "")
     for axis, form in _ALONE.items():
         if match := form.fullmatch(text):
-            return _Column(place, "", unit, axis, _label(axis, match[1]))
+            return _RunColumn(place, "", unit, axis, _label(axis, match[1]))
     for axis, form in _BEHIND.items():
         if match := form.fullmatch(text):
-            return _Column(place, match[1], unit, axis, _label(axis, match[2]))
+            return _RunColumn(place, match[1], unit, axis, _label(axis, match[2]))
     for axis, form in _BEFORE.items():
         if match := form.fullmatch(text):
-            return _Column(place, match[2].strip(), unit, axis, _label(axis, match[1]))
+            return _RunColumn(place, match[2].strip(), unit, axis, _label(axis, match[1]))
     if match := _NUMBER.fullmatch(text):
-        return _Column(place, "", unit, "number", match[1])
-    return _Column(place, "", unit, "date", text) if _OTHER_DATE.fullmatch(text) else None
+        return _RunColumn(place, "", unit, "number", match[1])
+    return _RunColumn(place, "", unit, "date", text) if _OTHER_DATE.fullmatch(text) else None
 
 
 def _label(axis: str, text: str) -> str:
@@ -127,13 +127,15 @@ def _label(axis: str, text: str) -> str:
     return f"{text[:4]}-{text[4:6]}-{text[6:]}" if is_day else text
 
 
-def _check(columns: Sequence[_Column], named: Mapping[int, str], kinds: Collection[str], where: str, line: int) -> None:
+def _check(
+    columns: Sequence[_RunColumn], named: Mapping[int, str], kinds: Collection[str], where: str, line: int
+) -> None:
     """See that columns of runs are of one kind and each there once, and that no column states the runs already."""
     axes = {column.axis for column in columns}
     first = columns[0]
     shown = table_statistics.listed([named[column.place] for column in columns])
 
-    def error(what: str, advice: str, column: _Column = first) -> NodeprintError:
+    def error(what: str, advice: str, column: _RunColumn = first) -> NodeprintError:
         return NodeprintError(what, where=where, line=line, column=column.place + 1, advice=advice)
 
     if "date" in axes:
@@ -205,7 +207,7 @@ def _check_numbers(column: pd.Series[str], place: int, where: str) -> None:
         raise NodeprintError(error.problem, where=where, line=line, column=place + 1, advice=error.advice) from error
 
 
-def _notes(columns: Sequence[_Column], left_out: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+def _notes(columns: Sequence[_RunColumn], left_out: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     out = [say("read", "statistics", columns=table_statistics.listed(left_out))] if left_out else []
     if columns[0].axis in ("number", "time"):
         out.append(say("read", "run_columns", columns=table_statistics.listed(names)))
@@ -213,7 +215,7 @@ def _notes(columns: Sequence[_Column], left_out: Sequence[str], names: Sequence[
 
 
 def _melted(
-    names: list[str | None], cells: Sequence[pd.Series[str]], columns: Sequence[_Column], notes: tuple[str, ...]
+    names: list[str | None], cells: Sequence[pd.Series[str]], columns: Sequence[_RunColumn], notes: tuple[str, ...]
 ) -> Unpivoted:
     labels = list(dict.fromkeys(column.label for column in columns))
     times, length = len(labels), len(cells[0])
