@@ -164,8 +164,20 @@ def _decided(path: Path, lines: Sequence[str], rows: Sequence[int]) -> tuple[_Pa
                 advice="write CPU in the corner, or latencies with a decimal point",
             )
         if plain is not None:
+            _check_order(path, table, plain)
             return table, plain
     return tables[0], None
+
+
+def _check_order(path: Path, table: _PastedTable, form: _Form) -> None:
+    """Raise NodeprintError where the first line has every CPU's number in another order than counted, as of rows sorted
+    as text: these are no latencies."""
+    cells = table.cells(table.rows[0])
+    heads = cells[1:] if len(cells) == form.n and not cells[0] else cells
+    numbers = [_number(text) for text in heads]
+    if len(numbers) > 2 and sorted(numbers) in (list(range(len(numbers))), list(range(1, len(numbers) + 1))):
+        what, advice = "CPU numbers in another order than the rows", "order rows as columns"
+        raise NodeprintError(what, where=path, line=table.rows[0], column=1, advice=advice)
 
 
 def _counted(cpus: Sequence[int]) -> bool:

@@ -35,7 +35,7 @@ _OTHER_DATE = re.compile(
 )
 _WITH_UNIT = re.compile(r"(.*\S)\s*[(\[]([^()\[\]]{1,20})[)\]]\s*")
 #: A name with a number behind it, which may count runs or components.
-_COUNTED = re.compile(r"(.*[^\s_.#-])[\s_.#-]+0*(\d{1,3})")
+_COUNTED = re.compile(r"(.*[^\s_.#-])[\s_.#-]+0*(\d{1,3})|([rtvxymsikn])0*(\d{1,3})", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,8 @@ def _check(
     if "date" in axes:
         odd = next(column for column in columns if column.axis == "date")
         raise error(f"the column {printable(odd.label, 40)} may be a date", "write dates as 2026-11-26", odd)
-    if len(axes) > 1 or len({column.metric == "" for column in columns}) > 1:
+    of_axes = any(form.fullmatch(column.metric) for column in columns for form in _ALONE.values())
+    if of_axes or len(axes) > 1 or len({column.metric == "" for column in columns}) > 1:
         raise error(f"the columns {shown} are named after different things", "name them run1, run2 and so on")
     (axis,) = axes
     numbers = sorted(int(column.label) for column in columns) if axis == "number" else []
@@ -166,7 +167,7 @@ def _check_counted(named: Mapping[int, str], where: str, line: int) -> None:
     for place, name in named.items():
         with_unit = _WITH_UNIT.fullmatch(name)
         if match := _COUNTED.fullmatch(with_unit[1].strip() if with_unit else name.strip()):
-            by_stem.setdefault(match[1], {})[int(match[2])] = place
+            by_stem.setdefault(match[1] or match[3], {})[int(match[2] or match[4])] = place
     for stem, places in by_stem.items():
         numbers = sorted(places)
         whole = next((place for place, name in named.items() if name.strip() == stem), None)

@@ -59,7 +59,7 @@ _OF_ROW = frozenset(("", "value", "result", "figure", "val", "metric", "perf", "
 #: Columns whose cells name the statistic of a row as a number.
 _QUANTILES = frozenset(("quantile", "percentile"))
 #: So many names are in a message.
-_NAMED = 6
+_NAMED = 12
 
 
 @dataclass(frozen=True)

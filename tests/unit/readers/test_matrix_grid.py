@@ -148,3 +148,14 @@ def test_numbers_of_cpus_with_gaps_are_a_head_and_no_latencies(tmp_path: Path) -
     cores = read_text(tmp_path, ",4,5,9\n4,0.0,25.5,90.25\n5,25.5,0.0,91.0\n9,90.25,91.0,0.0\n").core_matrix()
     assert cores.cpus == (4, 5, 9)
     assert np.array_equal(cores.ns, TRIANGLE, equal_nan=True)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_rows_and_columns_sorted_differently_are_no_latencies(tmp_path: Path, first: int) -> None:
+    """The numbers of twelve CPUs, sorted as text in one direction alone, were a row and a column of latencies."""
+    cpus = range(first, first + 12)
+    columns = sorted(cpus, key=str)
+    cells = {a: ["0" if a == b else f"{50 + a + b}.5" for b in columns] for a in cpus}
+    lines = [",".join(["", *map(str, columns)]), *(",".join([str(a), *row]) for a, row in cells.items())]
+    with pytest.raises(NodeprintError, match="line 1, column 1: CPU numbers in another order than the rows"):
+        matrix_grid.read_grid(tmp_path / "matrix.csv", lines)

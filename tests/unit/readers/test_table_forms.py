@@ -173,6 +173,8 @@ LABELS: Sequence[tuple[Sequence[str], bool]] = (
     (("week44", "week45", "week46"), False),
     (("run1", "run2", "2026-11-01"), False),
     (("triad_1", "triad_2", "triad_3"), False),
+    (("job1_run1", "job1_run2", "job2_run1"), False),
+    (("r1", "r2", "r3"), False),
     (("triad", "triad.1", "triad.2"), False),
 )
 
@@ -187,7 +189,7 @@ def pivots() -> Iterator[Case]:
         yield [["node", *labels, "mean", "sd"], *with_mean], separator, truth
         beside = [[*row, OTHER[str(row[0])][0]] for row in rows]
         yield [["node", *labels, "copy"], *beside], separator, None
-        if not labels[0].startswith("triad"):
+        if labels[0] not in ("triad_1", "triad", "job1_run1", "r1"):
             few = [[row[0], row[-1], row[1]] for row in beside]
             yield [["node", "copy", labels[0]], *few], separator, None
         if is_clear:
