@@ -1,13 +1,7 @@
 /* state: what a load or a store of one CPU (a) costs when the line is in a known state at another (b, the owner). The
  * lines lie one a page, at random places in their pages, and are chased once in random order, as prefetchers would
- * otherwise guess them; they are prepared anew for each chase, and each round has lines of its own.
- *   M  the owner stored                          a load is a transfer of the modified line, which is shared or written back
- *   E  the owner flushed and loaded              a clean line: from the owner's cache or from memory
- *   S  then a sharer loaded                      (with MESIF the sharer, as the last reader, has it in F)
- *   F  the sharer loaded before the owner        the owner answers as forwarder
- *   O  the owner stored, the sharer loaded       the owner keeps the modified line and answers (MOESI)
- *   memory  flushed                              from memory of the home node, whose directory knows no holder
- * Where the sharer is decides what the home's directory must know and ask: in the owner's L3, in another L3 of its die,
+ * otherwise guess them; they are prepared anew for each chase, and each round has lines of its own. The states are in
+ * scene.h. Where the sharer is decides what the home's directory must know and ask: in the owner's L3, in another L3 of its die,
  * on another die, in another socket; except in the first case not in the L3 of the CPU that loads.
  * In ns a load, never halved. A store's latency is that of an addition of nothing: it needs ownership and waits for the
  * line. */
@@ -15,26 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coherence/operations.h"
+#include "coherence/scene.h"
 #include "harness/cache.h"
 #include "harness/clock.h"
-#include "harness/die.h"
-#include "harness/fail.h"
 #include "harness/frequency.h"
-#include "harness/proc.h"
 #include "harness/sample.h"
 #include "harness/schedule.h"
 
-enum { LINES = 64, ROUNDS = 9, ALL_LINES = LINES * ROUNDS, PAGE_LINES = 64, DRAW_CHASE = 200, CLOCK_READS = 100 };
-enum state { STATE_M, STATE_E, STATE_S, STATE_F, STATE_O, STATE_MEMORY, STATE_COUNT };
+enum { LINES = 64, ROUNDS = 9, ALL_LINES = LINES * ROUNDS, DRAW_CHASE = 200 };
 enum method { LOAD_CHASE, STORE_CHASE, SINGLE_LOADS, OWNER_STORES };
 
-static const char *const state_words[] = {"M", "E", "S", "F", "O", "memory", NULL};
-
-/* Where the sharer is, seen from the owner. */
-enum sharer { NO_SHARER, IN_L3, ON_DIE, IN_SOCKET, IN_OTHER_SOCKET, SHARER_COUNT };
 static const char *const sharer_words[] = {"none", "l3", "die", "socket", "other_socket", NULL};
-static int *die; /* of each CPU of the selection */
 
 const struct setting coherence_settings[] = {
     {.name = "fresh",
@@ -54,85 +39,11 @@ const struct setting coherence_settings[] = {
     {0},
 };
 
-typedef _Atomic uintptr_t link_t;
-
-struct scene {
-    unsigned char *pool;
-    uint32_t line[LINES]; /* in the order of the chase */
-    enum state state;
+struct trial {
+    struct scene scene;
     enum method method;
     double ns; /* of this round: a line */
 };
-
-static link_t *link_at(const struct scene *scene, size_t i) {
-    return (link_t *)(void *)(scene->pool + (size_t)scene->line[i] * LINE_BYTES);
-}
-
-static void store_all(const struct scene *scene) {
-    for (size_t i = 0; i < LINES; i++)
-        atomic_store_explicit(link_at(scene, i), (uintptr_t)link_at(scene, (i + 1) % LINES), memory_order_release);
-}
-
-static void flush_lines(const struct scene *scene) {
-    for (size_t i = 0; i < LINES; i++) cache_flush((const void *)link_at(scene, i));
-    cache_fence();
-}
-
-static void load_all(const struct scene *scene) {
-    for (size_t i = 0; i < LINES; i++) (void)atomic_load_explicit(link_at(scene, i), memory_order_acquire);
-    cache_fence();
-}
-
-static void owner_begins(size_t role, void *argument) {
-    (void)role;
-    const struct scene *scene = argument;
-    store_all(scene);
-    if (scene->state == STATE_M || scene->state == STATE_O) return;
-    flush_lines(scene);
-    if (scene->state == STATE_E || scene->state == STATE_S) load_all(scene);
-}
-
-static void sharer_loads(size_t role, void *argument) {
-    (void)role;
-    load_all(argument);
-}
-
-static void owner_ends(size_t role, void *argument) {
-    (void)role;
-    const struct scene *scene = argument;
-    if (scene->state == STATE_F) load_all(scene);
-}
-
-/* Ticks that two reads of the clock with nothing between cost: a mean, as the figures of single lines are, because the
- * counter may advance by more at once than a load takes. */
-static double clock_cost(void) {
-    uint64_t sum = 0;
-    for (int i = 0; i < CLOCK_READS; i++) {
-        uint64_t start = clock_ticks();
-        sum += clock_ticks() - start;
-    }
-    return (double)sum / CLOCK_READS;
-}
-
-/* A load in each page, far from the line: what is timed is the line and not the translation of its address. */
-static void translate(const struct scene *scene) {
-    for (size_t i = 0; i < LINES; i++)
-        (void)*(volatile unsigned char *)(scene->pool + (size_t)(scene->line[i] ^ (PAGE_LINES / 2)) * LINE_BYTES);
-}
-
-static double chase(const struct scene *scene, bool store) {
-    link_t *at = link_at(scene, 0);
-    uint64_t start = clock_ticks();
-    for (size_t i = 0; i < LINES; i++) {
-        uintptr_t next = store ? atomic_fetch_add_explicit(at, unknown_zero(), memory_order_acq_rel)
-                               : atomic_load_explicit(at, memory_order_relaxed);
-        at = (link_t *)next; /* NOLINT(performance-no-int-to-ptr): a link is an address */
-    }
-    uint64_t end = clock_ticks();
-    if (at != link_at(scene, 0))
-        fail(EXIT_NOT_AS_ASKED, "the chase did not come back to its start: the lines were changed");
-    return (double)(end - start) / LINES;
-}
 
 /* Lines that are timed one by one: loads, or stores with a fence by the owner. */
 static double one_by_one(const struct scene *scene, bool store) {
@@ -155,38 +66,15 @@ static double one_by_one(const struct scene *scene, bool store) {
 
 static void act(size_t role, void *argument) {
     (void)role;
-    struct scene *scene = argument;
+    struct trial *trial = argument;
     double ticks = 0;
     core_hz(1, 8e3);
-    if (scene->method != OWNER_STORES) translate(scene);
-    if (scene->method == LOAD_CHASE || scene->method == STORE_CHASE)
-        ticks = chase(scene, scene->method == STORE_CHASE);
+    if (trial->method != OWNER_STORES) scene_translate(&trial->scene);
+    if (trial->method == LOAD_CHASE || trial->method == STORE_CHASE)
+        ticks = scene_chase(&trial->scene, LINES, trial->method == STORE_CHASE);
     else
-        ticks = one_by_one(scene, scene->method == OWNER_STORES);
-    scene->ns = ticks * clock_facts.ns_per_tick;
-}
-
-/* Where CPU `i` would be as a sharer of the owner's lines; NO_SHARER where it is on its core. */
-static enum sharer sharer_at(const struct run *run, size_t i, size_t owner) {
-    enum closeness closeness = select_closeness(&run->selection, i, owner);
-    if (closeness == SAME_CORE) return NO_SHARER;
-    if (closeness == SAME_L3) return IN_L3;
-    if (die[i] >= 0 && die[i] == die[owner]) return ON_DIE;
-    return closeness == OTHER_SOCKET ? IN_OTHER_SOCKET : IN_SOCKET;
-}
-
-/* A CPU at that place, off the requester's core, and but for the owner's L3 off the requester's; the count of CPUs when
- * there is none. */
-static size_t sharer_of(const struct run *run, size_t requester, size_t owner, enum sharer where) {
-    for (size_t i = 0; i < run->cpus.count; i++) {
-        enum closeness near = select_closeness(&run->selection, i, requester);
-        if (sharer_at(run, i, owner) == where && near != SAME_CORE && (where == IN_L3 || near != SAME_L3)) return i;
-    }
-    return run->cpus.count;
-}
-
-static bool is_shared(enum state state) {
-    return state == STATE_S || state == STATE_F || state == STATE_O;
+        ticks = one_by_one(&trial->scene, trial->method == OWNER_STORES);
+    trial->ns = ticks * clock_facts.ns_per_tick;
 }
 
 /* Each method meets the lines of a round in an order of its own. */
@@ -199,17 +87,15 @@ static void order_lines(const struct run *run, struct scene *scene, const uint32
 }
 
 /* Returns whether the one who is timed lost a good part of that time. */
-static bool play_round(struct run *run, struct scene *scene, size_t requester, size_t owner, size_t sharer) {
+static bool play_round(struct run *run, struct trial *trial, size_t requester, size_t owner, size_t sharer) {
     static const double most_lost_share = 0.25; /* of 20 us and more, most of which is the clock's warm-up */
-    size_t timed = scene->method == OWNER_STORES ? owner : requester;
-    workers_run(&run->workers, &owner, 1, owner_begins, scene);
-    if (is_shared(scene->state)) workers_run(&run->workers, &sharer, 1, sharer_loads, scene);
-    workers_run(&run->workers, &owner, 1, owner_ends, scene);
-    workers_run(&run->workers, &timed, 1, act, scene);
+    size_t timed = trial->method == OWNER_STORES ? owner : requester;
+    workers_run(&run->workers, &owner, 1, scene_owner_begins, &trial->scene);
+    if (state_is_shared(trial->scene.state)) workers_run(&run->workers, &sharer, 1, scene_sharer_loads, &trial->scene);
+    workers_run(&run->workers, &owner, 1, scene_owner_ends, &trial->scene);
+    workers_run(&run->workers, &timed, 1, act, trial);
     return workers_lost_share(&run->workers, &timed, 1) > most_lost_share;
 }
-
-static struct scene scene;
 
 enum { STORE_NS = LATENCY_FIELDS, SINGLE_NS, OWNER_STORE_NS, SHARER_CPU };
 
@@ -227,34 +113,25 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     size_t sharer = sharer_of(run, requester, owner, (enum sharer)unit->key[4]);
     double rounds[ROUNDS];
     unsigned flags = 0;
+    uint32_t line[LINES];
     const struct home *home = run_home(run, (int)unit->key[2]);
-    scene.pool = home->pool.bytes;
-    scene.state = (enum state)unit->key[3];
+    struct trial trial = {
+        .scene = {.pool = home->pool.bytes, .line = line, .lines = LINES, .state = (enum state)unit->key[3]}};
     for (int method = LOAD_CHASE; method <= OWNER_STORES; method++) {
-        scene.method = (enum method)method;
+        trial.method = (enum method)method;
         size_t lossy = 0;
         for (size_t round = 0; round < ROUNDS; round++) {
-            order_lines(run, &scene, home->line_set + round * LINES, pass, (size_t)method * ROUNDS + round);
-            lossy += play_round(run, &scene, requester, owner, sharer);
-            rounds[round] = scene.ns;
+            order_lines(run, &trial.scene, home->line_set + round * LINES, pass, (size_t)method * ROUNDS + round);
+            lossy += play_round(run, &trial, requester, owner, sharer);
+            rounds[round] = trial.ns;
         }
         struct summary summary = summarize(rounds, ROUNDS, 1, NULL);
         result->values[field_of[method]] = summary.latency;
         if (method == LOAD_CHASE) summary_set_values(&summary, result->values);
         if (4 * lossy > ROUNDS || summary.slow_share > 0.25) flags |= FLAG_DISTURBED;
     }
-    if (is_shared(scene.state)) result->values[SHARER_CPU] = run->cpus.cpu[sharer];
+    if (state_is_shared(trial.scene.state)) result->values[SHARER_CPU] = run->cpus.cpu[sharer];
     return flags;
-}
-
-static char vendor[64]; /* empty where the system does not report it */
-
-/* Why this processor has no such state; NULL where it may have. */
-static const char *no_such_state(enum state state) {
-    if (state == STATE_O && strcmp(vendor, "GenuineIntel") == 0) return "not on this CPU: Intel has MESIF";
-    if (state == STATE_F && strcmp(vendor, "AuthenticAMD") == 0) return "not on this CPU: AMD has MOESI";
-    if ((state == STATE_O || state == STATE_F) && vendor[0] == '\0') return "not known on this CPU";
-    return NULL;
 }
 
 static void add_state(struct run *run, size_t requester, size_t owner, enum state state, enum sharer where) {
@@ -267,14 +144,12 @@ static void add_state(struct run *run, size_t requester, size_t owner, enum stat
 
 /* Owners that nobody can share lines with go into `alone`. */
 static void add_states(struct run *run, size_t requester, size_t owner, struct cpulist *alone) {
-    bool shared = false;
-    for (int where = IN_L3; where < SHARER_COUNT; where++)
-        shared |= sharer_of(run, requester, owner, (enum sharer)where) < run->cpus.count;
-    if (!shared && !cpulist_has(alone, run->cpus.cpu[owner])) cpulist_add(alone, run->cpus.cpu[owner]);
+    if (nearest_sharer(run, requester, owner) == SHARER_COUNT && !cpulist_has(alone, run->cpus.cpu[owner]))
+        cpulist_add(alone, run->cpus.cpu[owner]);
     for (int state = 0; state < STATE_COUNT; state++) {
         if (no_such_state((enum state)state) != NULL) continue;
-        if (!is_shared((enum state)state)) add_state(run, requester, owner, (enum state)state, NO_SHARER);
-        for (int where = IN_L3; is_shared((enum state)state) && where < SHARER_COUNT; where++)
+        if (!state_is_shared((enum state)state)) add_state(run, requester, owner, (enum state)state, NO_SHARER);
+        for (int where = IN_L3; state_is_shared((enum state)state) && where < SHARER_COUNT; where++)
             if (sharer_of(run, requester, owner, (enum sharer)where) < run->cpus.count)
                 add_state(run, requester, owner, (enum state)state, (enum sharer)where);
     }
@@ -282,30 +157,17 @@ static void add_states(struct run *run, size_t requester, size_t owner, struct c
 
 static void plan(struct run *run) {
     struct cpulist alone = {0};
-    struct text lacking = {0};
     run->lines = ALL_LINES;
     run->batches = 1;
     run->round_trips = 1;
     select_require_pairs(&run->selection);
-    cpuinfo_first("vendor_id", vendor, sizeof vendor);
-    die = grow(NULL, run->cpus.count, sizeof *die);
-    die_of_cpus(&run->selection, die);
+    scene_begin(run);
     for (size_t i = 0; i < run->selection.pair_count; i++) {
         if (!run_pair_stands(run, i)) continue;
         add_states(run, (size_t)run->selection.pairs[i].a, (size_t)run->selection.pairs[i].b, &alone);
         add_states(run, (size_t)run->selection.pairs[i].b, (size_t)run->selection.pairs[i].a, &alone);
     }
-    cpulist_sort(&alone);
-    text_add(&lacking, "not measurable here: needs a third core among --cpus, in the owner's L3 or off the other "
-                       "CPU's; without one: ");
-    cpulist_write(&lacking, &alone, true);
-    for (int state = 0; state < STATE_COUNT; state++) {
-        if (no_such_state((enum state)state) != NULL)
-            run_not_measured(run, state_words[state], no_such_state((enum state)state));
-        else if (is_shared((enum state)state) && alone.count > 0)
-            run_not_measured(run, state_words[state], lacking.data);
-    }
-    text_free(&lacking);
+    scene_not_measured(run, &alone);
     cpulist_free(&alone);
 }
 
