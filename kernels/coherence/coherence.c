@@ -17,8 +17,9 @@ static const char help[] =
 
 int main(int argc, char **argv) {
     const struct operation operations[] = {
-        operation_cas,     operation_faa,     operation_flag1,         operation_flag2, operation_oneway,
-        operation_payload, operation_contend, operation_contend_pairs, operation_state, operation_loaded,
+        operation_cas,    operation_faa,     operation_flag1,   operation_flag2,
+        operation_oneway, operation_payload, operation_contend, operation_contend_pairs,
+        operation_state,  operation_place,   operation_stream,  operation_loaded,
     };
     const struct kernel coherence = {
         .name = "coherence",

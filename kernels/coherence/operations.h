@@ -12,7 +12,7 @@ typedef _Atomic uint32_t line_t;
 extern const struct operation operation_cas, operation_faa, operation_flag1, operation_flag2; /* pingpong.c */
 extern const struct setting coherence_settings[];                                             /* state.c */
 extern const struct operation operation_oneway, operation_payload, operation_contend, operation_contend_pairs,
-    operation_state, operation_loaded;
+    operation_state, operation_place, operation_stream, operation_loaded;
 
 enum { MOST_ROUND_TRIPS = 1 << 20 };
 

@@ -75,7 +75,7 @@ void scene_not_measured(struct run *run, struct cpulist *alone) {
 
 static void store_all(const struct scene *scene) {
     for (size_t i = 0; i < scene->lines; i++)
-        atomic_store_explicit(link_at(scene, i), (uintptr_t)link_at(scene, (i + 1) % scene->lines),
+        atomic_store_explicit(link_at(scene, i), (uintptr_t)link_at(scene, (i + scene->step) % scene->lines),
                               memory_order_release);
 }
 
@@ -126,7 +126,7 @@ double scene_chase(const struct scene *scene, size_t lines, bool store) {
         at = (link_t *)next; /* NOLINT(performance-no-int-to-ptr): a link is an address */
     }
     uint64_t end = clock_ticks();
-    if (at != link_at(scene, lines % scene->lines))
+    if (at != link_at(scene, lines * scene->step % scene->lines))
         fail(EXIT_NOT_AS_ASKED, "the chase did not come back to its start: the lines were changed");
     return (double)(end - start) / (double)lines;
 }

@@ -42,8 +42,8 @@ void scene_not_measured(struct run *run, struct cpulist *alone);
 
 struct scene {
     unsigned char *pool;
-    uint32_t *line; /* the lines' places in the pool, in the order of the chase */
-    size_t lines;
+    uint32_t *line;     /* the lines' places in the pool, in the order of the preparation */
+    size_t lines, step; /* each links to the one so many further: 1, or odd where `lines` is a power of two */
     enum state state;
 };
 

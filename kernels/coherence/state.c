@@ -116,7 +116,8 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     uint32_t line[LINES];
     const struct home *home = run_home(run, (int)unit->key[2]);
     struct trial trial = {
-        .scene = {.pool = home->pool.bytes, .line = line, .lines = LINES, .state = (enum state)unit->key[3]}};
+        .scene = {
+            .pool = home->pool.bytes, .line = line, .lines = LINES, .step = 1, .state = (enum state)unit->key[3]}};
     for (int method = LOAD_CHASE; method <= OWNER_STORES; method++) {
         trial.method = (enum method)method;
         size_t lossy = 0;
