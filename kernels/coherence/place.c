@@ -7,6 +7,7 @@
  * what loads from that cache take, as chased before the first pass in lines that are there without any eviction. Where
  * they do not, as in a cache that keeps other lines or a guest's whose size is fiction, there is no value. */
 #include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,8 @@ enum {
     GUARD_BYTES = 4096, /* before the area, for translations */
     REPEATS = 15,
     MOST_TIMED = 256, /* lines of a ring: what its beginning takes is what all of it takes */
-    COSTS = 5,
+    WARM_NS = 8000,   /* of work before a round: its core is at its clock */
+    PATIENCE = 1 << 14,
     DRAW_PLACES = 300,
 };
 enum place { IN_L1, IN_L2, IN_THE_L3, PLACES };
@@ -71,36 +73,36 @@ static struct buffer *buffers;        /* by NUMA node of the machine */
 static bool blocks;                   /* operation stream */
 static size_t area_bytes;             /* of each buffer, for lines and blocks */
 static size_t most_evicted;           /* behind it */
+static double reading_ticks;          /* of the clock */
 
 enum role { REQUESTER, OWNER, SHARER, ROLES };
 enum turn { TO_TRANSLATE, TO_BEGIN, TO_SHARE, TO_END, TO_LOAD, OVER };
 
 struct trial {
-    alignas(256) atomic_int turn;
+    alignas(256) atomic_size_t turn; /* of all rounds */
     alignas(256) struct scene scene;
     const unsigned char *evicting;
     size_t evicting_bytes;
     size_t block_bytes; /* 0: its lines are chased */
-    bool prove;         /* by the owner */
-    double clock_cost;  /* of whoever is timed, in ticks */
-    double ns;          /* of this round: a load, or all of the block */
+    struct random random;
+    double rounds[ROUNDS], proofs[ROUNDS]; /* ns of a load, or of all of the block */
 };
 
-/* The least of some means: one of them may have an interrupt in it. */
-static double least_clock_cost(void) {
-    double least = clock_cost();
-    for (int i = 1; i < COSTS; i++) least = fmin(least, clock_cost());
-    return least;
-}
-
 /* ns of a load, without the clock's cost. First a line that leads to itself: the code is in the caches then. */
-static double chase_ns(const struct scene *scene, size_t lines, double clock_ticks) {
+static double chase_ns(const struct scene *scene, size_t lines) {
     alignas(LINE_BYTES) link_t self;
     uint32_t here = 0;
     struct scene hot = {.pool = (unsigned char *)&self, .line = &here, .lines = 1, .step = 1};
     atomic_init(&self, (uintptr_t)&self);
     scene_chase(&hot, LINES, false);
-    return (scene_chase(scene, lines, false) - clock_ticks / (double)lines) * clock_facts.ns_per_tick;
+    return (scene_chase(scene, lines, false) - reading_ticks / (double)lines) * clock_facts.ns_per_tick;
+}
+
+/* The least of some means: one of them may have an interrupt in it. */
+static void read_clock(size_t role, void *argument) {
+    (void)role, (void)argument;
+    reading_ticks = clock_cost();
+    for (int i = 1; i < REPEATS; i++) reading_ticks = fmin(reading_ticks, clock_cost());
 }
 
 static unsigned char *area_of(const struct buffer *buffer) {
@@ -124,9 +126,8 @@ static void translate(const struct trial *trial) {
 }
 
 /* A load, or the whole block. */
-static double load_ns(const struct trial *trial) {
-    double cost = trial->clock_cost;
-    if (trial->block_bytes == 0 || trial->prove) return chase_ns(&trial->scene, LINES, cost);
+static double load_ns(const struct trial *trial, bool prove) {
+    if (trial->block_bytes == 0 || prove) return chase_ns(&trial->scene, LINES);
     unsigned char *array[MOST_ARRAYS] = {trial->scene.pool}, *guard[MOST_ARRAYS] = {trial->scene.pool - TURN_BYTES};
     stream_loop *loop = stream_loop_of(LOAD);
     loop(guard, TURN_BYTES, TURN_BYTES - 1);
@@ -134,69 +135,14 @@ static double load_ns(const struct trial *trial) {
     uint64_t start = clock_ticks();
     loop(array, trial->block_bytes, trial->block_bytes - 1);
     cache_fence();
-    return ((double)(clock_ticks() - start) - cost) * clock_facts.ns_per_tick;
-}
-
-/* All stay awake from the preparation to the end, so that nothing else runs on the owner's core and has its caches. */
-static void wait_for(const struct trial *trial, int turn) {
-    while (atomic_load_explicit(&trial->turn, memory_order_acquire) < turn) relax();
-}
-
-static void pass_on(struct trial *trial, int turn) {
-    atomic_store_explicit(&trial->turn, turn, memory_order_release);
-}
-
-static void act(struct trial *trial) {
-    wait_for(trial, TO_LOAD);
-    trial->ns = load_ns(trial);
-    pass_on(trial, OVER);
-}
-
-static void prepare_lines(struct trial *trial) {
-    wait_for(trial, TO_BEGIN);
-    scene_owner_begins(OWNER, &trial->scene);
-    if (state_is_shared(trial->scene.state)) {
-        pass_on(trial, TO_SHARE);
-        wait_for(trial, TO_END);
-        scene_owner_ends(OWNER, &trial->scene);
-    }
-    evict(trial);
-    pass_on(trial, TO_LOAD);
-}
-
-static void take_role(size_t role, void *argument) {
-    struct trial *trial = argument;
-    if (role == (trial->prove ? OWNER : REQUESTER)) trial->clock_cost = least_clock_cost();
-    if (role == REQUESTER) {
-        translate(trial);
-        pass_on(trial, TO_BEGIN);
-        if (!trial->prove) act(trial);
-    } else if (role == OWNER) {
-        prepare_lines(trial);
-        if (trial->prove) act(trial);
-    } else {
-        wait_for(trial, TO_SHARE);
-        scene_sharer_loads(role, &trial->scene);
-        evict(trial);
-        pass_on(trial, TO_END);
-    }
-    wait_for(trial, OVER);
-}
-
-/* Returns whether one of them lost a good part of that time. */
-static bool play_round(struct run *run, struct trial *trial, const size_t members[ROLES]) {
-    static const double most_lost_share = 0.25;
-    size_t count = state_is_shared(trial->scene.state) ? ROLES : SHARER;
-    atomic_store_explicit(&trial->turn, TO_TRANSLATE, memory_order_relaxed);
-    workers_run(&run->workers, members, count, take_role, trial);
-    return workers_lost_share(&run->workers, members, count) > most_lost_share;
+    return ((double)(clock_ticks() - start) - reading_ticks) * clock_facts.ns_per_tick;
 }
 
 /* The lines of a round: one in each of 32 pages, others in each round of a pass. Those of a block come in their order, as
  * stores of any other are slow; what its proof chases is far apart, and in no order that is prefetched. */
-static void draw_lines(const struct run *run, struct trial *trial, uint32_t pass, size_t round) {
+static void draw_lines(struct trial *trial, size_t round) {
     struct scene *scene = &trial->scene;
-    struct random random = random_stream(run->seed + run->segment, DRAW_PLACES, pass);
+    struct random random = trial->random; /* the same in each round of a pass */
     if (trial->block_bytes > 0) {
         for (size_t i = 0; i < scene->lines; i++) scene->line[i] = (uint32_t)i;
         scene->step = scene->lines / 8 * 5 + 1 + 2 * (size_t)random_below(&random, scene->lines / 32);
@@ -206,6 +152,69 @@ static void draw_lines(const struct run *run, struct trial *trial, uint32_t pass
     shuffled(&random, page, PAGES);
     for (size_t i = 0; i < LINES; i++)
         scene->line[i] = page[round * LINES + i] * PAGE_LINES + (uint32_t)random_below(&random, PAGE_LINES);
+}
+
+/* All stay awake until all rounds are over, so that nothing else runs on the owner's core and has its caches. */
+static void wait_for(const struct trial *trial, size_t turn) {
+    for (size_t spins = 0; atomic_load_explicit(&trial->turn, memory_order_acquire) < turn; spins++) {
+        if (spins % PATIENCE == PATIENCE - 1) sched_yield(); /* something else has a CPU that is waited for */
+        relax();
+    }
+}
+
+static void pass_on(struct trial *trial, size_t turn) {
+    atomic_store_explicit(&trial->turn, turn, memory_order_release);
+}
+
+static void begin_round(struct trial *trial, size_t round) {
+    draw_lines(trial, round);
+    translate(trial);
+}
+
+static void hold(struct trial *trial, size_t turn) {
+    wait_for(trial, turn + TO_BEGIN);
+    scene_owner_begins(OWNER, &trial->scene);
+    if (state_is_shared(trial->scene.state)) {
+        pass_on(trial, turn + TO_SHARE);
+        wait_for(trial, turn + TO_END);
+        scene_owner_ends(OWNER, &trial->scene);
+    }
+    evict(trial);
+    pass_on(trial, turn + TO_LOAD);
+}
+
+static void share(struct trial *trial, size_t turn) {
+    wait_for(trial, turn + TO_SHARE);
+    scene_sharer_loads(SHARER, &trial->scene);
+    evict(trial);
+    pass_on(trial, turn + TO_END);
+}
+
+static void act(struct trial *trial, size_t turn, bool prove) {
+    wait_for(trial, turn + TO_LOAD);
+    (prove ? trial->proofs : trial->rounds)[turn / OVER / 2] = load_ns(trial, prove);
+    pass_on(trial, turn + OVER);
+}
+
+/* Each round first with its proof, then what is measured. */
+static void take_role(size_t role, void *argument) {
+    struct trial *trial = argument;
+    work_for(WARM_NS);
+    for (size_t game = 0; game < 2 * ROUNDS; game++) {
+        size_t turn = game * OVER;
+        bool prove = game % 2 == 0;
+        wait_for(trial, turn);
+        if (role == REQUESTER) {
+            begin_round(trial, game / 2);
+            pass_on(trial, turn + TO_BEGIN);
+        } else if (role == OWNER) {
+            hold(trial, turn);
+        } else {
+            share(trial, turn);
+        }
+        if (role == (prove ? OWNER : REQUESTER)) act(trial, turn, prove);
+    }
+    wait_for(trial, 2 * ROUNDS * (size_t)OVER);
 }
 
 static struct trial trial_of(const struct run *run, size_t owner, enum state state, enum place place) {
@@ -232,14 +241,14 @@ static void climb(size_t role, void *argument) {
     struct ladder *ladder = argument;
     struct scene *scene = &ladder->trial.scene;
     size_t lines = scene->lines < MOST_TIMED ? scene->lines : MOST_TIMED;
-    double ns[REPEATS], cost = least_clock_cost();
+    double ns[REPEATS];
     scene_owner_begins(role, scene);
     for (size_t i = 0; i < REPEATS; i++) {
         if (ladder->place == PLACES)
             scene_owner_begins(role, scene); /* flushes them */
         else
             scene_chase(scene, scene->lines, false);
-        ns[i] = chase_ns(scene, lines, cost);
+        ns[i] = chase_ns(scene, lines);
     }
     sort_ascending(ns, REPEATS);
     ladder->ns = quantile_sorted(ns, REPEATS, 0.25);
@@ -270,19 +279,14 @@ static void measure_references(struct run *run, size_t owner) {
     }
 }
 
-/* Whether `ns` is nearer to what that cache takes than to what the next ones take. Nothing is where two take about the same,
- * or the farther one less. */
+/* Whether `ns` is within twice what that cache takes, and nearer to it than to what the next ones take. Nothing is where two
+ * of them take about the same. */
 static bool is_proved(const struct references *of, enum place place, double ns) {
-    static const double least_apart = 1.5;
-    double former = 0;
-    for (int at = IN_L1; at <= PLACES; at++) {
-        if (isnan(of->ns[at])) continue;
-        if (of->ns[at] < least_apart * former) return false;
-        if (at <= (int)place && ns * ns <= former * of->ns[at]) return false;
-        if (at > (int)place && former == of->ns[place] && ns * ns >= former * of->ns[at]) return false;
-        former = of->ns[at];
-    }
-    return true;
+    static const double least_apart = 1.5, most = 2;
+    double own = of->ns[place], former = place == IN_L1 ? NAN : of->ns[place - 1], next = of->ns[place + 1];
+    if (isnan(next)) next = of->ns[PLACES];
+    if (!isnan(former) && (own < least_apart * former || ns * ns < own * former)) return false;
+    return next > least_apart * own && ns * ns < own * next && ns < most * own;
 }
 
 /* ---- operations ---- */
@@ -330,26 +334,18 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     size_t sharer = where < SHARER_COUNT ? sharer_of(run, requester, owner, where) : run->cpus.count;
     const size_t members[ROLES] = {requester, owner, sharer};
     struct trial trial = trial_of(run, owner, (enum state)unit->key[STATE], (enum place)unit->key[PLACE]);
-    double rounds[ROUNDS], proofs[ROUNDS];
-    size_t lossy = 0;
-    for (size_t round = 0; round < ROUNDS; round++) {
-        draw_lines(run, &trial, pass, round);
-        trial.prove = true;
-        lossy += play_round(run, &trial, members);
-        proofs[round] = trial.ns;
-        trial.prove = false;
-        lossy += play_round(run, &trial, members);
-        rounds[round] = trial.ns;
-    }
-    struct summary summary = summarize(rounds, ROUNDS, 1, NULL);
-    sort_ascending(proofs, ROUNDS);
-    double owner_ns = median_sorted(proofs, ROUNDS);
+    size_t count = state_is_shared(trial.scene.state) ? ROLES : SHARER;
+    trial.random = random_stream(run->seed + run->segment, DRAW_PLACES, pass);
+    workers_run(&run->workers, members, count, take_role, &trial);
+    struct summary summary = summarize(trial.rounds, ROUNDS, 1, NULL);
+    sort_ascending(trial.proofs, ROUNDS);
+    double owner_ns = median_sorted(trial.proofs, ROUNDS);
     set_values(&trial, &summary, owner_ns, is_proved(&references[owner], (enum place)unit->key[PLACE], owner_ns),
                result->values);
     if (state_is_shared(trial.scene.state))
         result->values[blocks ? (size_t)BLOCK_SHARER_CPU : SHARER_CPU] = run->cpus.cpu[sharer];
     free(trial.scene.line);
-    return 2 * lossy > ROUNDS || summary.slow_share > 0.25 ? FLAG_DISTURBED : 0;
+    return summary.slow_share > 0.25 ? FLAG_DISTURBED : 0;
 }
 
 /* ---- plan ---- */
@@ -449,6 +445,7 @@ static void prepare(struct run *run) {
     }
     references = grow(NULL, run->cpus.count, sizeof *references);
     memset(references, 0, run->cpus.count * sizeof *references);
+    workers_run(&run->workers, &(size_t){0}, 1, read_clock, NULL);
     for (size_t i = 0; i < run->unit_count; i++) {
         size_t owner = run_worker(run, run->units[i].key[B]);
         if (references[owner].ns[PLACES] == 0) measure_references(run, owner);
@@ -473,17 +470,17 @@ static void facts(struct run *run, bool end, struct text *members) {
     text_add(members, "}");
 }
 
-/* In each round whoever holds the lines stores, flushes and loads them, and reads twice what evicts them. */
+/* In each round whoever holds the lines stores, flushes and loads them, and reads twice what evicts them; others wait. */
 static double seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    static const double task_s = 40e-6, line_ns = 40, evicted_a_second[PLACES] = {1e9, 1e9, 400e6};
+    static const double task_s = 50e-6, prepared_ns = 7, scattered_ns = 90, evicted_ns = 1.1;
     int cpu = (int)unit->key[B];
-    enum place place = (enum place)unit->key[PLACE];
-    size_t lines = blocks ? block_bytes(cpu, place) / LINE_BYTES : LINES;
+    size_t lines = blocks ? block_bytes(cpu, (enum place)unit->key[PLACE]) / LINE_BYTES : LINES;
     double holders = state_is_shared((enum state)unit->key[STATE]) ? 2 : 1;
-    double evicting = 2 * (double)(eviction_bytes(cpu, place) / LINE_BYTES) / evicted_a_second[place];
-    double round = holders * ((double)lines * line_ns / 1e9 + evicting) + 3 * task_s;
+    double evicted = 2 * (double)eviction_bytes(cpu, (enum place)unit->key[PLACE]) / LINE_BYTES;
+    double holding_ns = (double)lines * (blocks ? prepared_ns : scattered_ns) + evicted * evicted_ns;
+    double loading_ns = (double)lines * (blocks ? 4 : hop_ns);
     (void)run;
-    return ROUNDS * (2 * round + (double)lines * (blocks ? 5 : hop_ns) / 1e9);
+    return ROUNDS * (2 * (task_s + holders * holding_ns / 1e9) + loading_ns / 1e9);
 }
 
 #define HELD(its_name, its_summary, its_quantity, its_unit, its_fields, its_plan)                                      \
