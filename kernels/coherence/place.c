@@ -26,8 +26,7 @@ enum {
     PAGES = 1024,       /* that the lines of a pass are drawn from */
     GUARD_BYTES = 4096, /* before the area, for translations */
     REPEATS = 15,
-    MOST_TIMED = 256, /* lines of a ring: what its beginning takes is what all of it takes */
-    WARM_NS = 8000,   /* of work before a round: its core is at its clock */
+    WARM_NS = 8000, /* of work before a round: its core is at its clock */
     PATIENCE = 1 << 14,
     DRAW_PLACES = 300,
 };
@@ -59,7 +58,8 @@ static size_t block_bytes(int cpu, enum place place) {
 /* Whether half of the cache has room for a block and what it evicts it with. */
 static bool has_place(int cpu, enum place place) {
     size_t block = block_bytes(cpu, place);
-    return block >= LINES * LINE_BYTES && 2 * (block + eviction_bytes(cpu, place)) <= cache_bytes(cpu, (int)place + 1);
+    return block >= (size_t)LINES * LINE_BYTES &&
+           2 * (block + eviction_bytes(cpu, place)) <= cache_bytes(cpu, (int)place + 1);
 }
 
 /* ---- what is measured ---- */
@@ -200,7 +200,7 @@ static void act(struct trial *trial, size_t turn, bool prove) {
 static void take_role(size_t role, void *argument) {
     struct trial *trial = argument;
     work_for(WARM_NS);
-    for (size_t game = 0; game < 2 * ROUNDS; game++) {
+    for (size_t game = 0; game < (size_t)2 * ROUNDS; game++) {
         size_t turn = game * OVER;
         bool prove = game % 2 == 0;
         wait_for(trial, turn);
@@ -214,7 +214,7 @@ static void take_role(size_t role, void *argument) {
         }
         if (role == (prove ? OWNER : REQUESTER)) act(trial, turn, prove);
     }
-    wait_for(trial, 2 * ROUNDS * (size_t)OVER);
+    wait_for(trial, (size_t)2 * ROUNDS * OVER);
 }
 
 static struct trial trial_of(const struct run *run, size_t owner, enum state state, enum place place) {
@@ -240,7 +240,6 @@ struct ladder {
 static void climb(size_t role, void *argument) {
     struct ladder *ladder = argument;
     struct scene *scene = &ladder->trial.scene;
-    size_t lines = scene->lines < MOST_TIMED ? scene->lines : MOST_TIMED;
     double ns[REPEATS];
     scene_owner_begins(role, scene);
     for (size_t i = 0; i < REPEATS; i++) {
@@ -248,7 +247,7 @@ static void climb(size_t role, void *argument) {
             scene_owner_begins(role, scene); /* flushes them */
         else
             scene_chase(scene, scene->lines, false);
-        ns[i] = chase_ns(scene, lines);
+        ns[i] = chase_ns(scene, LINES); /* as many as of a proof: what the clock adds is the same */
     }
     sort_ascending(ns, REPEATS);
     ladder->ns = quantile_sorted(ns, REPEATS, 0.25);
@@ -257,7 +256,7 @@ static void climb(size_t role, void *argument) {
 /* How many bytes a ring has that only this cache holds; of the L1 and of memory lines one a page. */
 static size_t ring_bytes(int cpu, enum place place) {
     if (place == IN_THE_L3) return 4 * power_of_two_within(cache_bytes(cpu, 2));
-    return place == IN_L2 ? block_bytes(cpu, IN_L2) : LINES * LINE_BYTES;
+    return place == IN_L2 ? block_bytes(cpu, IN_L2) : (size_t)LINES * LINE_BYTES;
 }
 
 static void measure_references(struct run *run, size_t owner) {
@@ -279,10 +278,10 @@ static void measure_references(struct run *run, size_t owner) {
     }
 }
 
-/* Whether `ns` is within twice what that cache takes, and nearer to it than to what the next ones take. Nothing is where two
+/* Whether `ns` is within three times what that cache takes, and nearer to it than to what the next ones take. Nothing is where two
  * of them take about the same. */
 static bool is_proved(const struct references *of, enum place place, double ns) {
-    static const double least_apart = 1.5, most = 2;
+    static const double least_apart = 1.5, most = 3;
     double own = of->ns[place], former = place == IN_L1 ? NAN : of->ns[place - 1], next = of->ns[place + 1];
     if (isnan(next)) next = of->ns[PLACES];
     if (!isnan(former) && (own < least_apart * former || ns * ns < own * former)) return false;

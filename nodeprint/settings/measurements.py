@@ -84,14 +84,15 @@ class FindingTerm:
 class Simulated:
     """Values of a healthy node of a simulated fleet.
 
-    `value`, in the unit of the model's `value`, is that of the first CPU of each component (`each`). `words` has a
-    factor by the word of each other dimension. With `clock`, the value scales with the core clock; metrics that are
+    `value`, in the unit of the model's `value`, is that of the first CPU of each component (`each`). For `pair` it is
+    multiplied by the core-to-core latency in ns of the first core and one other of each closeness; metrics that are
+    better when higher are divided by it. `words` has a factor by the word of each other dimension. With `clock`, the value scales with the core clock; metrics that are
     better when lower scale inversely. `defects` have the names by which they are injected (`node003: idle-state +200%`,
     or `idle-state core 5 +200%`), each with the words that it changes (none: all).
     """
 
     value: float
-    each: Literal["core", "ccx", "node"] = "core"
+    each: Literal["core", "ccx", "node", "pair"] = "core"
     words: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     clock: bool = False
     defects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

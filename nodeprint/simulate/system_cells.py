@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from nodeprint.data.places.layout import Ints
+from nodeprint.data.places.layout import CCD, Ints
 from nodeprint.data.places.measured import Key, models
 from nodeprint.settings.measurements import Measurement, Simulated, measurements
 from nodeprint.simulate.drawn_run import DrawnRun, Floats, statistics
 from nodeprint.simulate.memory_cells import latency
+from nodeprint.simulate.silicon import latency as hop_latency
 from nodeprint.simulate.simulated_node import NodeRun
 
 #: The coordinates of cells by dimension, and their true values (a dimension each).
@@ -31,7 +33,13 @@ _RUN, _CELL, _PASS = 0.005, 0.005, 0.006
 def draw(of: NodeRun) -> list[DrawnRun]:
     """One run of each of `MEASUREMENTS`, in their order."""
     rng = np.random.default_rng([*of.seeds, 9])
-    return [_drawn(measurements()[name], name, of, rng) for name in MEASUREMENTS]
+    of_pairs = np.random.default_rng([*of.seeds, 10])  # its own: with more draws the same seed gives another fleet
+    known = measurements()
+    return [_drawn(known[name], name, of, of_pairs if _is_of_pairs(known[name]) else rng) for name in MEASUREMENTS]
+
+
+def _is_of_pairs(measurement: Measurement) -> bool:
+    return measurement.simulated is not None and measurement.simulated.each == "pair"
 
 
 def _drawn(measurement: Measurement, name: str, of: NodeRun, rng: np.random.Generator) -> DrawnRun:
@@ -52,22 +60,67 @@ def _drawn(measurement: Measurement, name: str, of: NodeRun, rng: np.random.Gene
 
 def _declared(simulated: Simulated, measurement: Measurement, of: NodeRun) -> Cells:
     """A measurement (CPU, a dimension of words each) as its kernel's file has it, with the node's defects."""
+    if simulated.each == "pair":
+        return _of_pairs(simulated, measurement, of)
     ccx = of.node.path.ccx_of_core
     part = {"core": np.arange(len(of.cpu_of_core)), "ccx": ccx, "node": of.memory_of_core}[simulated.each]
     firsts = _firsts(part)
     rising = measurement.model is not None and measurement.model.better == "higher"
     clock = (of.clock[firsts] if rising else 1 / of.clock[firsts]) if simulated.clock else np.ones(len(firsts))
-    values = simulated.value * clock
+    values = _by_words(simulated, simulated.value * clock)
+    for (name, core), factor in of.node.state.of_cells.items():
+        here = np.ones(len(firsts), dtype=np.bool_) if core is None else part[firsts] == part[core]
+        _plant(simulated, name, factor, here, values)
+    return {"cpu": _cpus(of, firsts), **{dim: list(factors) for dim, factors in simulated.words.items()}}, values
+
+
+def _by_words(simulated: Simulated, values: Floats) -> Floats:
+    """The values (n) by the words of the other dimensions (n, a dimension each)."""
     for factors in simulated.words.values():
         values = np.multiply.outer(values, list(factors.values()))
-    for (name, core), factor in of.node.state.of_cells.items():
-        if name not in simulated.defects:
-            continue
-        here = np.ones(len(firsts), dtype=np.bool_) if core is None else part[firsts] == part[core]
+    return values
+
+
+def _plant(simulated: Simulated, name: str, factor: float, here: npt.NDArray[np.bool_], values: Floats) -> None:
+    """Change the `values` of a defect `here` if the measurement has it, and of its words only."""
+    if name in simulated.defects:
         words = simulated.defects[name]
-        chosen = [[not words or word in words for word in factors] for factors in simulated.words.values()]
+        chosen = [
+            [not of_dim or word in of_dim for word in factors]
+            for factors in simulated.words.values()
+            for of_dim in [set(words) & set(factors)]
+        ]
         values[np.ix_(here, *map(np.array, chosen))] *= factor
-    return {"cpu": _cpus(of, firsts), **{dim: list(factors) for dim, factors in simulated.words.items()}}, values
+
+
+def _of_pairs(simulated: Simulated, measurement: Measurement, of: NodeRun) -> Cells:
+    """The first core and one other of each closeness (a, b, closeness, a dimension of words each); else NaN."""
+    hops = _closest(of)
+    hop_ns = np.array([hop for _, hop in hops.values()])
+    rising = measurement.model is not None and measurement.model.better == "higher"
+    values = _by_words(simulated, simulated.value / hop_ns if rising else simulated.value * hop_ns)
+    partners = [core for core, _ in hops.values()]
+    for (name, core), factor in of.node.state.of_cells.items():
+        _plant(simulated, name, factor, np.array([core in (None, 0, partner) for partner in partners]), values)
+    out = np.full((1, len(hops), *values.shape), np.nan)
+    for at in range(len(hops)):
+        out[0, at, at] = values[at]
+    words = {dim: list(factors) for dim, factors in simulated.words.items()}
+    return {"a": _cpus(of, [0]), "b": _cpus(of, partners), "closeness": list(hops), **words}, out
+
+
+def _closest(of: NodeRun) -> dict[Key, tuple[int, float]]:
+    """The first other core of each closeness to the first one, and the latency of their hops in ns."""
+    path = of.node.path
+    ccd = path.layout.slots[path.core_slots, CCD]
+    hop_ns = hop_latency(path, of.node.chip)
+    out: dict[Key, tuple[int, float]] = {}
+    for pair in np.flatnonzero((path.core_a == 0) & ~path.in_core).tolist():
+        other = int(path.core_b[pair])
+        near = "die" if ccd[other] == ccd[0] >= 0 else "socket"
+        closeness = "l3" if path.in_ccx[pair] else "other_socket" if path.cross[pair] else near
+        out.setdefault(closeness, (other, float(hop_ns[pair])))
+    return out
 
 
 def _walks(of: NodeRun) -> Cells:

@@ -37,6 +37,20 @@ def test_barriers_are_of_every_ccx_socket_and_the_machine() -> None:
     assert {scope: scopes.count(scope) for scope in set(scopes)} == {"ccx": 2 * 32, "socket": 2 * 2, "machine": 2}
 
 
+def test_held_lines_are_of_one_pair_for_each_closeness() -> None:
+    """A 7742 has two CCXs on a die; its L3 is the nearest place, and the other socket the farthest."""
+    (held,) = (q for q in simulated().quantities if q.measurement == "coherence-place")
+    measured = np.isfinite(held.values).any(axis=(0, 1))
+    found = {name: held.places[name][measured] for name in ("b", "closeness", "state", "place")}
+    words = [held.names["closeness"][at] for at in found["closeness"].tolist()]
+    assert {word: words.count(word) for word in set(words)} == dict.fromkeys(
+        ("l3", "die", "socket", "other_socket"), 4 * 3
+    )
+    assert len(set(zip(found["b"].tolist(), words, strict=True))) == 4
+    level = dict(zip(words, np.nanmean(held.values, axis=(0, 1))[measured].tolist(), strict=True))
+    assert level["l3"] < level["die"] and level["die"] < level["other_socket"]
+
+
 def test_healthy_nodes_have_no_finding_of_them() -> None:
     made = simulated()
     for node in judge(replace(made, quantities=made.others)).verdict.nodes.values():
@@ -48,10 +62,12 @@ def test_healthy_nodes_have_no_finding_of_them() -> None:
     [
         ("fragmented node 1 40%", "fault-huge", "huge-missing", {"memory_node": 1}),
         ("idle-state +200%", "wake-futex", "wake-slow", None),
+        ("held-l3 +30%", "coherence-place", "held-latency-slow", {"place": "l3"}),
+        ("held-block-l3 -20%", "coherence-stream", "held-bandwidth-slow", {"place": "l3"}),
     ],
 )
 def test_a_planted_defect_is_named(
-    defect: str, measurement: str, finding_id: str, where: dict[str, int] | None
+    defect: str, measurement: str, finding_id: str, where: dict[str, int | str] | None
 ) -> None:
     made = simulated(f"node003: {defect}")
     verdict = judge(replace(made, quantities=made.others)).verdict
