@@ -32,7 +32,7 @@ enum {
 };
 enum place { IN_L1, IN_L2, IN_THE_L3, PLACES };
 static const char *const place_words[] = {"l1", "l2", "l3", NULL};
-static const char *const closeness_words[] = {"core", "l3", "die", "socket", "other_socket", NULL};
+static const char *const closeness_words[] = {"same_core", "same_l3", "same_die", "same_socket", "other_socket", NULL};
 enum { A, B, CLOSENESS, STATE, PLACE };
 
 /* ---- sizes ---- */
@@ -250,7 +250,7 @@ static void climb(size_t role, void *argument) {
         ns[i] = chase_ns(scene, LINES); /* as many as of a proof: what the clock adds is the same */
     }
     sort_ascending(ns, REPEATS);
-    ladder->ns = quantile_sorted(ns, REPEATS, 0.25);
+    ladder->ns = quantile_sorted(ns, REPEATS, 0.1);
 }
 
 /* How many bytes a ring has that only this cache holds; of the L1 and of memory lines one a page. */

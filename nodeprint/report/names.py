@@ -292,6 +292,7 @@ _WORDS = {
     "l1": "L1",
     "l2": "L2",
     "l3": "L3",
+    "same_l3": "same L3",
     "store_mem": "streaming store",
     "copy_mem": "streaming copy",
     "triad_mem": "streaming triad",

@@ -110,15 +110,15 @@ def _of_pairs(simulated: Simulated, measurement: Measurement, of: NodeRun) -> Ce
 
 
 def _closest(of: NodeRun) -> dict[Key, tuple[int, float]]:
-    """The first other core of each closeness to the first one, and the latency of their hops in ns."""
+    """The first other core of each closeness to the first one, and their core-to-core latency in ns."""
     path = of.node.path
     ccd = path.layout.slots[path.core_slots, CCD]
     hop_ns = hop_latency(path, of.node.chip)
     out: dict[Key, tuple[int, float]] = {}
     for pair in np.flatnonzero((path.core_a == 0) & ~path.in_core).tolist():
         other = int(path.core_b[pair])
-        near = "die" if ccd[other] == ccd[0] >= 0 else "socket"
-        closeness = "l3" if path.in_ccx[pair] else "other_socket" if path.cross[pair] else near
+        near = "same_die" if ccd[other] == ccd[0] >= 0 else "same_socket"
+        closeness = "same_l3" if path.in_ccx[pair] else "other_socket" if path.cross[pair] else near
         out.setdefault(closeness, (other, float(hop_ns[pair])))
     return out
 

@@ -44,11 +44,11 @@ def test_held_lines_are_of_one_pair_for_each_closeness() -> None:
     found = {name: held.places[name][measured] for name in ("b", "closeness", "state", "place")}
     words = [held.names["closeness"][at] for at in found["closeness"].tolist()]
     assert {word: words.count(word) for word in set(words)} == dict.fromkeys(
-        ("l3", "die", "socket", "other_socket"), 4 * 3
+        ("same_l3", "same_die", "same_socket", "other_socket"), 4 * 3
     )
     assert len(set(zip(found["b"].tolist(), words, strict=True))) == 4
     level = dict(zip(words, np.nanmean(held.values, axis=(0, 1))[measured].tolist(), strict=True))
-    assert level["l3"] < level["die"] and level["die"] < level["other_socket"]
+    assert level["same_l3"] < level["same_die"] < level["other_socket"]
 
 
 def test_healthy_nodes_have_no_finding_of_them() -> None:
