@@ -55,9 +55,9 @@ static inline link_t *link_at(const struct scene *scene, size_t i) {
 
 /* The parts of the preparation, tasks of the CPU of their name with a scene, in this order; the sharer's where the state is
  * shared. */
-void scene_owner_begins(size_t role, void *scene);
-void scene_sharer_loads(size_t role, void *scene);
-void scene_owner_ends(size_t role, void *scene);
+void scene_owner_begins(size_t role, void *argument);
+void scene_sharer_loads(size_t role, void *argument);
+void scene_owner_ends(size_t role, void *argument);
 
 /* A load in each page, far from the line: what is timed is the line and not the translation of its address. */
 void scene_translate(const struct scene *scene);

@@ -86,10 +86,10 @@ class Simulated:
 
     `value`, in the unit of the model's `value`, is that of the first CPU of each component (`each`). For `pair` it is
     multiplied by the core-to-core latency in ns of the first core and one other of each closeness. Metrics that are
-    better when higher are divided by it. `words` has a factor by the word of each other dimension. With `clock`, the value scales with the core clock; metrics that are
-    better when lower scale inversely. `defects` have the names by which they are injected (`node003: idle-state +200%`,
-    or `idle-state core 5 +200%`), each with the words that it changes (none
-    of a dimension: all).
+    better when higher are divided by it. `words` has a factor by the word of each other dimension. With `clock`, the
+    value scales with the core clock; metrics that are better when lower scale inversely. `defects` have the names by
+    which they are injected (`node003: idle-state +200%`, or `idle-state core 5 +200%`), each with the words that it
+    changes (none of a dimension: all).
     """
 
     value: float

@@ -105,7 +105,7 @@ def _of_pairs(simulated: Simulated, measurement: Measurement, of: NodeRun) -> Ce
     out = np.full((1, len(hops), *values.shape), np.nan)
     for at in range(len(hops)):
         out[0, at, at] = values[at]
-    words = {dim: list(factors) for dim, factors in simulated.words.items()}
+    words: dict[str, list[Key]] = {dim: list(factors) for dim, factors in simulated.words.items()}
     return {"a": _cpus(of, [0]), "b": _cpus(of, partners), "closeness": list(hops), **words}, out
 
 

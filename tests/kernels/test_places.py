@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from tests.kernels.test_bandwidth import plan, with_caches
 from tests.support import machines
 from tests.support.real_parts import ALLOWED, built, need
 from tests.support.small_machine import small_machine
@@ -21,6 +20,21 @@ pytestmark = pytest.mark.machine
 PLACES = ("l1", "l2", "l3")
 #: The compared value of each operation.
 VALUES = {"place": "latency_ns", "stream": "rate_bytes_per_s"}
+
+
+def planned(folder: Path, operation: str, name: str, sockets: int, sizes: tuple[int, ...]) -> dict[str, str]:
+    """The plan on a whole machine by name with caches of so many KiB."""
+    machine = machines.epyc(machines.WHOLE[name], sockets=sockets, threads=1)
+    root = machine.write(folder)
+    for level in root.glob("sys/devices/system/cpu/cpu*/cache/index*/level"):
+        level.with_name("size").write_text(f"{sizes[int(level.read_text()) - 1]}K\n")
+    (root / "proc/self").mkdir(parents=True, exist_ok=True)
+    (root / "proc/self/status").write_text(f"Mems_allowed_list:\t0-{sockets - 1}\n")
+    environment = os.environ | {"NODEPRINT_SYSFS": str(root / "sys"), "NODEPRINT_PROCFS": str(root / "proc")}
+    cpus = f"0-{len(machine.rows) - 1}"
+    command: list[str | Path] = [built() / "coherence", "--op", operation, "--plan", "--passes", "1", "--cpus", cpus]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    return dict(line.split(" ", 1) for line in done.stdout.splitlines())
 
 
 def cells(out: Path, operation: str, *words: str, env: dict[str, str] | None = None) -> list[dict[str, Any]]:
@@ -38,11 +52,7 @@ def test_each_state_is_held_in_each_cache_for_each_class(
     tmp_path: Path, operation: str, name: str, sizes: tuple[int, ...], classes: int
 ) -> None:
     """Rome has two CCXs on a die, so the same die is a class of its own."""
-    machine = machines.epyc(machines.WHOLE[name], sockets=2, threads=1)
-    root = with_caches(machine.write(tmp_path), sizes)
-    (root / "proc/self").mkdir(parents=True, exist_ok=True)
-    (root / "proc/self/status").write_text("Mems_allowed_list:\t0-1\n")
-    said = plan(root, f"0-{len(machine.rows) - 1}", of=("coherence", operation))
+    said = planned(tmp_path, operation, name, 2, sizes)
     states = {"M", "E", "S", "F", "O"} - set(json.loads(said["not_measured"]))
     assert len(states) == 4, "O or F, by the vendor"
     assert int(said["cells"]) == 2 * classes * len(states) * len(PLACES)
@@ -51,12 +61,10 @@ def test_each_state_is_held_in_each_cache_for_each_class(
 
 def test_a_cache_without_room_for_what_evicts_is_named(tmp_path: Path) -> None:
     """An L2 of four times the L1, and an L3 of twice the L2."""
-    machine = machines.epyc(machines.WHOLE["milan"], sockets=1, threads=1)
-    root = with_caches(machine.write(tmp_path), (64, 256, 512))
-    said = plan(root, "0-7", of=("coherence", "place"))
+    said = planned(tmp_path, "place", "milan", 1, (64, 256, 512))
     absent = json.loads(said["not_measured"])
     assert {"l2", "l3"} <= set(absent) and "l1" not in absent
-    assert absent["l3"].endswith("no such cache with room for lines and what evicts them from the caches above: 0-1")
+    assert absent["l3"].endswith("no such cache with room for lines and what evicts them from the caches above: 0-1,8")
 
 
 @pytest.mark.parametrize("operation", VALUES)
