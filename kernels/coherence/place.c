@@ -292,7 +292,7 @@ static bool is_proved(const struct references *of, enum place place, double ns) 
 
 enum { OWNER_NS = LATENCY_FIELDS, PAGE_BYTES, SHARER_CPU };
 static const struct field place_fields[] = {
-    FIELDS_OF_LATENCY, [OWNER_NS] = {"owner_ns", NANOSECONDS, PLAIN, 4},
+    FIELDS_OF_LATENCY, [OWNER_NS] = {"owner_ns", NANOSECONDS, DECIMALS, 3},
     [PAGE_BYTES] = {"page_bytes", BYTES, DECIMALS, 0}, [SHARER_CPU] = {"sharer_cpu", CPU_NUMBER, DECIMALS, 0}};
 
 enum { RATE, CI_LOW, CI_HIGH, BLOCK_OWNER_NS, BLOCK_BYTES, BLOCK_PAGE_BYTES, BLOCK_SHARER_CPU };
@@ -300,7 +300,7 @@ static const struct field stream_fields[] = {
     [RATE] = {"rate_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
     [CI_LOW] = {"ci_low_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
     [CI_HIGH] = {"ci_high_bytes_per_s", BYTES_PER_S, SIGNIFICANT, 6},
-    [BLOCK_OWNER_NS] = {"owner_ns", NANOSECONDS, PLAIN, 4},
+    [BLOCK_OWNER_NS] = {"owner_ns", NANOSECONDS, DECIMALS, 3},
     [BLOCK_BYTES] = {"block_bytes", BYTES, DECIMALS, 0},
     [BLOCK_PAGE_BYTES] = {"page_bytes", BYTES, DECIMALS, 0},
     [BLOCK_SHARER_CPU] = {"sharer_cpu", CPU_NUMBER, DECIMALS, 0},
