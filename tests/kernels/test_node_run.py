@@ -27,6 +27,7 @@ from nodeprint.machine.node_configuration import read_fingerprint
 from nodeprint.machine.tree import open_tree
 from nodeprint.settings import config as configuration
 from tests.support import smbios
+from tests.support.combinations import in_turn, one_of
 from tests.support.made_records import record_texts
 from tests.support.own_processes import MARK
 from tests.support.real_parts import ROOT, built, missing, need, small_file_system
@@ -208,8 +209,7 @@ def test_a_measurement_has_as_many_runs_as_the_plan_says(campaign: Campaign) -> 
     assert len(campaign.status()["measurements"]) == 12 and not [*campaign.job.glob("run*/")]
 
 
-@pytest.mark.parametrize("victims", ["node-run", "kernel", "both"])
-@pytest.mark.parametrize("after", [0.0, 0.35])
+@pytest.mark.parametrize(("victims", "after"), in_turn(["node-run", "kernel", "both"], [0.0, 0.35]))
 def test_killed_in_the_middle_is_continued(campaign: Campaign, victims: str, after: float) -> None:
     # an orphan must run until the next call begins, on a busy machine too
     campaign.plan(f"a\tfake\t--steps 12 --pause {0.5 if victims == 'node-run' else 0.1}")
@@ -419,7 +419,7 @@ def test_an_archive_that_is_gone_is_measured_again(campaign: Campaign) -> None:
     assert campaign.is_whole(3, "a", 1) and campaign.is_whole(3, "a", 2)
 
 
-@pytest.mark.parametrize("damage", ["cut", "garbled", "no archive", "bomb"])
+@pytest.mark.parametrize("damage", one_of(["cut", "garbled", "bomb", "no archive"], 2))
 def test_what_a_damaged_archive_lacks_is_measured_again(campaign: Campaign, damage: str) -> None:
     need("zstd")
     campaign.plan("a\tfake\t--steps 300", "b\tfake\t--steps 300")

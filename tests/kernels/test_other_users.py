@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.combinations import one_of
 from tests.support.own_processes import MARK
 from tests.support.real_parts import ROOT, need
 
@@ -118,7 +119,7 @@ def attacked(node: Node, tmp: Path) -> Iterator[None]:
         attacker.kill()
 
 
-@pytest.mark.parametrize("rights", ["sticky", "everybody's", "sticky, of the attacker"])
+@pytest.mark.parametrize("rights", one_of(["sticky", "everybody's", "sticky, of the attacker"], 3))
 def test_an_attack_on_every_name_in_the_temporary_folder_gains_nothing(node: Node, rights: str) -> None:
     tmp = node.folder / "tmp"
     tmp.mkdir()

@@ -21,3 +21,13 @@ def in_turn(rows: Iterable[object], columns: Sequence[object], of_each: int = 1)
             marks = () if place in usual else (pytest.mark.long,)
             parameters.append(pytest.param(row, column, marks=marks))
     return parameters
+
+
+def one_of(items: Sequence[Any], each: int) -> list[Any]:
+    """Parameters of a test of which the first of `each` are tried by `make test`, the others by `make test-all`."""
+    return [
+        pytest.param(
+            *item if isinstance(item, tuple) else (item,), marks=() if place % each == 0 else (pytest.mark.long,)
+        )
+        for place, item in enumerate(items)
+    ]

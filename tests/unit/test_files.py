@@ -20,7 +20,7 @@ from nodeprint.data.store.packing import pack
 from nodeprint.errors import CannotWriteError, NodeprintError
 from nodeprint.settings.config_file import Config
 from tests.support import made_status
-from tests.support.combinations import in_turn
+from tests.support.combinations import in_turn, one_of
 from tests.support.command_line import MATRIX, call
 from tests.support.real_parts import PACKAGES, ROOT, need, private_device
 from tests.support.untouched import condition
@@ -271,7 +271,7 @@ ARCHIVE = "run1.tar.zst"
 REPLACED = ("status.json", "node-run.log", "outcomes.tsv", "survey.tar.gz", "run1/a.jsonl", "run1/a.jsonl.gz", ARCHIVE)
 
 
-@pytest.mark.parametrize(("name", "kind"), in_turn(REPLACED, KINDS, of_each=2))
+@pytest.mark.parametrize(("name", "kind"), in_turn(REPLACED, KINDS))
 def test_node_run_harms_nothing(name: str, kind: str, tmp_path: Path) -> None:
     need("flock", "setsid", "zstd")
     folder = tmp_path / "campaign"
@@ -295,7 +295,7 @@ APPENDED = ("node-run.log", "outcomes.tsv", "run1/a.jsonl", "../../../locks/HOST
 ANEW = ("status.json.tmp", "survey.tar.gz.tmp", "run1/a.jsonl.gz.tmp", f"{ARCHIVE}.tmp", "other_load.json", "plan.tsv")
 
 
-@pytest.mark.parametrize("name", [*APPENDED, *ANEW])
+@pytest.mark.parametrize("name", one_of([*APPENDED, *ANEW], 3))
 def test_node_run_changes_no_file_that_has_another_name(name: str, tmp_path: Path) -> None:
     need("flock", "setsid", "zstd")
     folder, host = tmp_path / "campaign", os.uname().nodename.split(".", maxsplit=1)[0]

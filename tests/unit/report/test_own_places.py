@@ -33,7 +33,7 @@ from nodeprint.report.figures import render
 from nodeprint.report.pages.common import finding_block
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.simulate import Plan, fleet
-from tests.support.combinations import in_turn
+from tests.support.combinations import in_turn, one_of
 
 NODES, SLOW = 6, 2
 #: Where the lines of core to core lie.
@@ -196,7 +196,7 @@ def assert_shown(of: PackedFleet, verdict: Verdict, finding: Finding, axes: list
     assert low < min(values.min() * side, tolerances[0]) and high > max(values.max() * side, tolerances[1])
 
 
-@pytest.mark.parametrize(("measurement", "kind"), list(kinds_of_cells()))
+@pytest.mark.parametrize(("measurement", "kind"), one_of(list(kinds_of_cells()), 3))
 def test_cells_of_a_finding_are_drawn_beyond_its_tolerance(measurement: str, kind: str, axes: list[Axes]) -> None:
     quantity = measured(measurement)
     tolerance = acceptance.load().cell(quantity.model.term).tolerance
