@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bandwidth/caches.h"
+#include "bandwidth/contents.h"
 #include "bandwidth/flow.h"
 #include "bandwidth/streams.h"
 #include "harness/die.h"
@@ -27,7 +28,15 @@ static const char help[] = "USAGE\n"
                            "STREAM does not count: compare\n"
                            "  the _mem streams, which store past the caches, with what vendors state. A port or a link "
                            "is shown only by cores\n"
-                           "  that can draw more than it carries: give it all of them.\n";
+                           "  that can draw more than it carries: give it all of them.\n"
+                           "\n"
+                           "LADDER\n"
+                           "  Reads and writes at the memory are in the ratios of Intel MLC: load (MLC's all reads), "
+                           "read3_write1 (-W3),\n"
+                           "  read2_write1 (-W2), read1_write1 (-W5), store_mem (-W6). readN_write1 reads a line, adds "
+                           "1 to each number and stores\n"
+                           "  it, and reads N - 1 lines of another array. Each line that is read counts, and each that "
+                           "is written.\n";
 
 enum page_word { HUGE, BASE, PAGE_WORDS };
 static const char *const page_words[] = {"huge", "base", NULL};
@@ -42,7 +51,8 @@ static const struct setting settings[] = {
      .help =
          "of load,store_mem,copy,copy_mem,triad,triad_mem,store; all (but store); or default: machine all; groups load "
          "and store_mem; nodes all for up to two NUMA nodes, load and store_mem for up to four, else load; scaling and "
-         "cpus load; caches load,store,copy, and no other"},
+         "cpus load; caches load,store,copy, and no other; ladder "
+         "load,read3_write1,read2_write1,read1_write1,store_mem, and no other"},
     {.name = "pages",
      .value = "KIND",
      .word = &pages_word,
@@ -184,6 +194,36 @@ static size_t target_of_unit(const struct run *run, const struct unit *unit, siz
 
 static const struct shape group_shape = {members_of_die, target_of_unit, 3};
 static const struct shape whole_shape = {members_of_whole, own_node, 2};
+
+/* --- ladder */
+
+enum rung { ONE_CORE, ONE_CCD, ONE_NODE, ALL_NODES, RUNGS };
+static const char *const rung_words[] = {"core", "ccd", "numa", "machine", NULL};
+
+/* A CCX that shares its die with none is a CCD. */
+static bool same_rung(const struct run *run, size_t i, size_t j, enum rung rung) {
+    switch (rung) {
+    case ONE_CORE:
+        return i == j;
+    case ONE_CCD:
+        return die[i] < 0 ? same_group(run, i, j, CCX) : same_group(run, i, j, CCD);
+    case ONE_NODE:
+        return run->selection.place[i].node == run->selection.place[j].node;
+    case ALL_NODES:
+    case RUNGS:
+        break;
+    }
+    return true;
+}
+
+static size_t members_of_rung(const struct run *run, const struct unit *unit, size_t *roles) {
+    size_t count = 0, first = run_worker(run, unit->key[0]);
+    for (size_t i = 0; i < run->selection.cpus.count; i++)
+        if (same_rung(run, first, i, (enum rung)unit->key[1])) roles[count++] = i;
+    return count;
+}
+
+static const struct shape ladder_shape = {members_of_rung, own_node, 2};
 
 /* ---- memory ---- */
 
@@ -338,6 +378,12 @@ static void add_cells(struct run *run, struct unit unit) {
         }
 }
 
+static void refuse_other_streams(const char *operation, const bool streams[STREAMS]) {
+    for (size_t s = 0; s < STREAMS; s++)
+        if (wanted[s] && !streams[s])
+            fail(EXIT_BAD_INPUT, "%s has no stream %s; see --help", operation, stream_words[s]);
+}
+
 static void begin_plan(struct run *run, const struct shape *of, const char *by_default) {
     shape = of;
     choose_streams(by_default);
@@ -429,12 +475,43 @@ static void plan_machine(struct run *run) {
     end_plan(run);
 }
 
+static bool first_of_rung(const struct run *run, size_t i, enum rung rung) {
+    for (size_t j = 0; j < i; j++)
+        if (same_rung(run, j, i, rung)) return false;
+    return true;
+}
+
+/* Whether the CPUs of two rungs are the same ones. */
+static bool rungs_coincide(const struct run *run, size_t i, enum rung one, enum rung other) {
+    for (size_t j = 0; j < run->selection.cpus.count; j++)
+        if (same_rung(run, i, j, one) != same_rung(run, i, j, other)) return false;
+    return true;
+}
+
+/* One core of each CCD stands for its others. Rungs with the same CPUs as a wider one are left out. */
+static void plan_ladder(struct run *run) {
+    static const bool of_ladder[STREAMS] = {
+        [LOAD] = true, [READ3_WRITE1] = true, [READ2_WRITE1] = true, [READ1_WRITE1] = true, [STORE_MEM] = true};
+    begin_plan(run, &ladder_shape, "load,read3_write1,read2_write1,read1_write1,store_mem");
+    refuse_other_streams("ladder", of_ladder);
+    die = grow(NULL, run->selection.cpus.count, sizeof *die);
+    die_of_cpus(&run->selection, die);
+    for (size_t i = 0; i < run->selection.cpus.count; i++)
+        for (int rung = ONE_CORE; rung < RUNGS; rung++) {
+            bool wider = false;
+            for (int other = rung + 1; other < RUNGS; other++)
+                wider = wider || rungs_coincide(run, i, (enum rung)rung, (enum rung)other);
+            if (!wider && first_of_rung(run, i, rung == ONE_CORE ? ONE_CCD : (enum rung)rung))
+                add_cells(run, (struct unit){{run->selection.cpus.cpu[i], rung}});
+        }
+    end_plan(run);
+}
+
 static void plan_caches(struct run *run) {
+    static const bool of_caches[STREAMS] = {[LOAD] = true, [STORE] = true, [COPY] = true};
     choose_streams("load,store,copy");
     choose_pages(run);
-    for (size_t stream = 0; stream < STREAMS; stream++)
-        if (wanted[stream] && stream != LOAD && stream != STORE && stream != COPY)
-            fail(EXIT_BAD_INPUT, "caches has no stream %s; see --help", stream_words[stream]);
+    refuse_other_streams("caches", of_caches);
     if (kinds[HUGE] && kinds[BASE]) fail(EXIT_BAD_INPUT, "caches takes one kind of pages");
     caches_plan(run, wanted, kinds[HUGE]);
 }
@@ -498,6 +575,15 @@ static const struct field fields[] = {
     [PAGE_BYTES] = {"page_bytes", BYTES, DECIMALS, 0},
 };
 
+enum { WRONG_BURSTS = PAGE_BYTES + 1 };
+
+static const struct field ladder_fields[] = {
+    FIELDS_OF_FLOW,
+    [SLICE_BYTES] = {"slice_bytes", BYTES, DECIMALS, 0},
+    [PAGE_BYTES] = {"page_bytes", BYTES, DECIMALS, 0},
+    [WRONG_BURSTS] = {"wrong_bursts", NUMBER, DECIMALS, 0},
+};
+
 static const struct field cache_fields[CACHES_FIELDS] = {
     FIELDS_OF_FLOW,
     [CACHES_BYTES_PER_CYCLE] = {"bytes_per_cycle", NUMBER, SIGNIFICANT, 5},
@@ -514,9 +600,12 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     unsigned flags = 0;
     if (short_of(run, &cell, most_bytes) == run->machine.nodes) { /* else no figure; the header says why */
         struct sweeps *sweeps = grow(NULL, cell.count, sizeof *sweeps);
-        flow_run(run, cell.roles, cell.count, (enum stream)unit->key[shape->stream_key], cell.slice, 0, cell.shares,
-                 sweeps);
-        double thread_bytes = (double)(cell.slice * cell.shares[0].buffer_count);
+        enum stream stream = (enum stream)unit->key[shape->stream_key];
+        struct contents contents = {run, stream, cell.roles, cell.count, cell.slice, cell.shares};
+        double thread_bytes = (double)(stream_counted(stream, cell.slice) * cell.shares[0].buffer_count);
+        if (shape == &ladder_shape) contents_fill(&contents);
+        flow_run(run, cell.roles, cell.count, stream, cell.slice, 0, cell.shares, sweeps);
+        if (shape == &ladder_shape) result->values[WRONG_BURSTS] = (double)contents_wrong(&contents, sweeps);
         if (!run_stopping()) flags = flow_set_rates(sweeps, cell.count, thread_bytes, result->values);
         result->values[PAGE_BYTES] = (double)cell.shares[0].buffers[0]->page_bytes;
         free(sweeps);
@@ -547,30 +636,36 @@ static double plan_seconds(const struct run *run, const struct unit *unit, doubl
     double touch_s = run_once_a_pass(run, unit, touching_s(run));
     if (kinds[HUGE] && kinds[BASE]) touch_s *= 2; /* each pass changes from one kind to the other */
     struct cell cell = cell_of(run, unit);
-    double flow_s = flow_seconds(run, cell.roles, cell.count, cell.slice * cell.shares[0].buffer_count);
+    size_t bytes = cell.slice * cell.shares[0].buffer_count;
+    double seconds = flow_seconds(run, cell.roles, cell.count, (enum stream)unit->key[shape->stream_key], bytes);
+    if (shape == &ladder_shape) seconds += contents_seconds(run, cell.roles, cell.count, bytes);
     free_cell(&cell);
-    return touch_s + flow_s + clock_probe_s;
+    return touch_s + seconds + clock_probe_s;
 }
 
-#define BANDWIDTH_OPERATION(op, what, planner)                                                                         \
-    .name = (op), .summary = (what), .quantity = "rate", .unit = "B/s", .record = "cell", FIELDS(fields),              \
+#define BANDWIDTH_OPERATION(op, what, planner, of)                                                                     \
+    .name = (op), .summary = (what), .quantity = "rate", .unit = "B/s", .record = "cell", FIELDS(of),                  \
     .block = "pages", .plan = (planner), .memory = memory_planned, .prepare = prepare, .facts = facts,                 \
     .measure = measure, .seconds = plan_seconds
 
 static const struct operation operations[] = {
-    {BANDWIDTH_OPERATION("nodes", "the CPUs of each NUMA node together, in the memory of each", plan_nodes),
+    {BANDWIDTH_OPERATION("nodes", "the CPUs of each NUMA node together, in the memory of each", plan_nodes, fields),
      .keys = {"cpu_node", "memory_node", "stream", "pages"}, .words = {NULL, NULL, stream_words, page_words}},
-    {BANDWIDTH_OPERATION("scaling", "by the number of cores of the first CPU's CCX, NUMA node and socket",
-                         plan_scaling),
+    {BANDWIDTH_OPERATION("scaling", "by the number of cores of the first CPU's CCX, NUMA node and socket", plan_scaling,
+                         fields),
      .keys = {"scope", "cores", "stream", "pages"}, .words = {scaling_words, NULL, stream_words, page_words}},
-    {BANDWIDTH_OPERATION("cpus", "each CPU alone in its own memory", plan_cpus), .keys = {"cpu", "stream", "pages"},
-     .words = {NULL, stream_words, page_words}},
-    {BANDWIDTH_OPERATION("groups", "the cores of each CCX and CCD together, by where the memory is", plan_groups),
+    {BANDWIDTH_OPERATION("cpus", "each CPU alone in its own memory", plan_cpus, fields),
+     .keys = {"cpu", "stream", "pages"}, .words = {NULL, stream_words, page_words}},
+    {BANDWIDTH_OPERATION("groups", "the cores of each CCX and CCD together, by where the memory is", plan_groups,
+                         fields),
      .keys = {"cpu", "scope", "memory", "stream", "pages"},
      .words = {NULL, group_words, target_words, stream_words, page_words}},
     {BANDWIDTH_OPERATION("machine", "the cores of each socket and of the whole machine, each in its own memory",
-                         plan_machine),
+                         plan_machine, fields),
      .keys = {"cpu", "scope", "stream", "pages"}, .words = {NULL, whole_words, stream_words, page_words}},
+    {BANDWIDTH_OPERATION("ladder", "by the ratio of reads to writes: a core and all of each CCD, each NUMA node, all",
+                         plan_ladder, ladder_fields),
+     .keys = {"cpu", "scope", "stream", "pages"}, .words = {NULL, rung_words, stream_words, page_words}},
     {.name = "caches",
      .summary = "by cache level and the number of cores of each CCX and CCD",
      .quantity = "rate",

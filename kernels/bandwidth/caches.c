@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bandwidth/contents.h"
 #include "harness/cache.h"
 #include "harness/die.h"
 #include "harness/fail.h"
@@ -180,23 +181,19 @@ void caches_prepare(struct run *run) {
 }
 
 struct cell {
-    const struct run *run;
-    enum stream stream;
     size_t count, bytes;
     size_t *roles;
     const struct buffer **buffer; /* of each role */
     struct share *shares;
-    bool *wrong;
 };
 
 static struct cell cell_of(const struct run *run, const struct unit *unit) {
     size_t cpus = run->selection.cpus.count, *taken = grow(NULL, run->machine.nodes, sizeof *taken);
-    struct cell cell = {.run = run, .stream = (enum stream)unit->key[STREAM_KEY]};
+    struct cell cell = {0};
     memset(taken, 0, run->machine.nodes * sizeof *taken);
     cell.roles = grow(NULL, cpus, sizeof *cell.roles);
     cell.buffer = grow(NULL, cpus, sizeof(const struct buffer *));
     cell.shares = grow(NULL, cpus, sizeof *cell.shares);
-    cell.wrong = grow(NULL, cpus, sizeof *cell.wrong);
     cell.count = members_of_unit(run, unit, cell.roles);
     cell.bytes = working_set(run, cell.roles, cell.count, (enum level)unit->key[LEVEL_KEY]);
     for (size_t i = 0; i < cell.count; i++) {
@@ -213,60 +210,23 @@ static void free_cell(struct cell *cell) {
     free(cell->roles);
     free((void *)cell->buffer);
     free(cell->shares);
-    free(cell->wrong);
-}
-
-static double *slice_of(const struct cell *cell, size_t role) {
-    return (double *)(void *)(cell->buffer[role]->bytes + cell->shares[role].slice * cell->bytes);
-}
-
-static size_t words_of(const struct cell *cell) {
-    return cell->bytes / sizeof(double);
-}
-
-/* What is read is in no two words the same. */
-static double word_read(const struct cell *cell, size_t role, size_t word) {
-    return (double)(role * words_of(cell) + word);
-}
-
-/* What is stored comes before what is read, and is 0 at first. */
-static void fill(size_t role, void *argument) {
-    const struct cell *cell = argument;
-    double *slice = slice_of(cell, role);
-    size_t words = words_of(cell), stored = cell->stream == STORE ? words : cell->stream == COPY ? words / 2 : 0;
-    for (size_t i = 0; i < words; i++) slice[i] = i < stored ? 0 : word_read(cell, role, i);
-}
-
-/* Whether all that was stored is right, and what was read is as it was. */
-static void check(size_t role, void *argument) {
-    struct cell *cell = argument;
-    double *slice = slice_of(cell, role);
-    size_t words = words_of(cell), half = words / 2;
-    cell->wrong[role] = false;
-#ifdef FLIP_A_BIT_ON_CPU /* a build for the tests */
-    if (cell->run->selection.cpus.cpu[cell->roles[role]] == FLIP_A_BIT_ON_CPU) *(unsigned char *)slice ^= 1;
-#endif
-    for (size_t i = 0; i < words; i++) {
-        size_t from = cell->stream == COPY && i < half ? i + half : i;
-        double expected = cell->stream == STORE ? 1 : word_read(cell, role, from);
-        if (slice[i] != expected) cell->wrong[role] = true;
-    }
 }
 
 unsigned caches_measure(struct run *run, uint32_t pass, const struct unit *unit, struct result *result) {
     struct cell cell = cell_of(run, unit);
+    enum stream stream = (enum stream)unit->key[STREAM_KEY];
+    struct contents contents = {run, stream, cell.roles, cell.count, cell.bytes, cell.shares};
     struct sweeps *sweeps = grow(NULL, cell.count, sizeof *sweeps);
-    size_t rounds = sweep_bytes[unit->key[LEVEL_KEY]] / cell.bytes, wrong = 0;
+    size_t rounds = sweep_bytes[unit->key[LEVEL_KEY]] / cell.bytes;
     unsigned flags = UNIT_STOPPED;
     (void)pass;
     if (rounds == 0) rounds = 1;
-    workers_run(&run->workers, cell.roles, cell.count, fill, &cell);
-    flow_run(run, cell.roles, cell.count, cell.stream, cell.bytes, rounds, cell.shares, sweeps);
-    workers_run(&run->workers, cell.roles, cell.count, check, &cell);
+    contents_fill(&contents);
+    flow_run(run, cell.roles, cell.count, stream, cell.bytes, rounds, cell.shares, sweeps);
+    size_t wrong = contents_wrong(&contents, sweeps);
     if (!run_stopping()) {
         double *values = result->values;
         flags = flow_set_rates(sweeps, cell.count, (double)(rounds * cell.bytes), values);
-        for (size_t i = 0; i < cell.count; i++) wrong += cell.wrong[i];
         values[CACHES_BYTES_PER_CYCLE] = values[RATE_BYTES_PER_S] / (double)cell.count / values[CORE_HZ];
         values[CACHES_SLICE_BYTES] = (double)cell.bytes;
         values[CACHES_PAGE_BYTES] = (double)cell.buffer[0]->page_bytes;

@@ -33,6 +33,7 @@ static void sweep_once(enum stream stream, const struct share *share, size_t sli
         for (size_t b = 0; b < share->buffer_count; b++) {
             unsigned char *array[MOST_ARRAYS], *slice = share->buffers[b]->bytes + share->slice * slice_bytes;
             for (size_t i = 0; i < arrays; i++) array[i] = slice + i * array_bytes + at;
+            if (stream == READ3_WRITE1) array[1] += at; /* of which a chunk is twice as large */
             loop(array, CHUNK_BYTES, SIZE_MAX);
         }
 }
@@ -79,6 +80,7 @@ static void stream_role(size_t role, void *argument) {
     for (;; turn++) {
         if (role == 0) flow->turns[turn] = next_turn(start, settling, sweeps);
         gate_pass_again(&flow->gate, turn + 1);
+        sweeps->all = turn;
         if (flow->turns[turn] == STOP) return;
         uint64_t begin = clock_ticks();
         if (flow->rounds > 0)
@@ -174,8 +176,9 @@ double flow_seconds_of(double sweep_s) {
     return fmax(LEAST_SETTLING_S, sweep_s) + fmax(LEAST_SWEEPING_S, BEST_OF * sweep_s);
 }
 
-double flow_seconds(const struct run *run, const size_t *roles, size_t count, size_t thread_bytes) {
-    static const double core_bytes_per_s = 20e9, socket_bytes_per_s = 150e9; /* a slow server's */
+double flow_sweep_seconds(const struct run *run, const size_t *roles, size_t count, size_t thread_bytes,
+                          double core_bytes_per_s) {
+    static const double socket_bytes_per_s = 150e9; /* a slow server's */
     const struct cpu_place *place = run->selection.place;
     double rate = 0;
     for (size_t i = 0; i < count; i++) {
@@ -183,5 +186,12 @@ double flow_seconds(const struct run *run, const size_t *roles, size_t count, si
         for (size_t j = 0; j < count; j++) beside += place[roles[j]].socket == place[roles[i]].socket;
         rate += fmin(core_bytes_per_s, socket_bytes_per_s / (double)beside);
     }
-    return flow_seconds_of((double)thread_bytes * (double)count / rate);
+    return (double)thread_bytes * (double)count / rate;
+}
+
+double flow_seconds(const struct run *run, const size_t *roles, size_t count, enum stream stream, size_t thread_bytes) {
+    /* a slow server's; a core reads and writes at once */
+    double core_bytes_per_s = stream >= READ3_WRITE1 ? 26e9 : 20e9;
+    return flow_seconds_of(
+        flow_sweep_seconds(run, roles, count, stream_counted(stream, thread_bytes), core_bytes_per_s));
 }

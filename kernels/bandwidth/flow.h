@@ -21,7 +21,7 @@ static const double LEAST_SWEEPING_S = 49e-3;
 
 /* When one thread began and ended each sweep, in ticks. */
 struct sweeps {
-    size_t count;
+    size_t count, all; /* those that are counted, and the settling ones too */
     uint64_t begin[MOST_SWEEPS], end[MOST_SWEEPS];
     double core_hz;
 };
@@ -57,7 +57,11 @@ unsigned flow_set_rates(const struct sweeps *sweeps, size_t count, double thread
 /* How long flow_run takes where a sweep takes so long. */
 double flow_seconds_of(double sweep_s);
 
-/* The same where each thread moves `thread_bytes` to or from memory in a sweep: estimated. */
-double flow_seconds(const struct run *run, const size_t *roles, size_t count, size_t thread_bytes);
+/* How long it takes to go once through `thread_bytes` of each of these workers, if one alone has such a rate: estimated. */
+double flow_sweep_seconds(const struct run *run, const size_t *roles, size_t count, size_t thread_bytes,
+                          double core_bytes_per_s);
+
+/* How long flow_run takes where the slices of each thread have `thread_bytes` together: estimated. */
+double flow_seconds(const struct run *run, const size_t *roles, size_t count, enum stream stream, size_t thread_bytes);
 
 #endif

@@ -20,6 +20,7 @@
 #define STORED unsigned char *to = ARRAY(0);
 #define COPIED STORED const unsigned char *from = ARRAY(1);
 #define ADDED STORED const unsigned char *first = ARRAY(1), *second = ARRAY(2);
+#define READ_TWICE STORED const unsigned char *from = line_of(array[1], 2 * done);
 
 #define MOVE_LOAD(i) KIND(load_line)(from + (i));
 #define MOVE_STORE(i) KIND(store_line)(to + (i), KIND(ones)());
@@ -28,6 +29,9 @@
 #define MOVE_COPY_MEM(i) KIND(store_line_past_caches)(to + (i), KIND(load_line)(from + (i)));
 #define MOVE_TRIAD(i) KIND(store_line)(to + (i), KIND(triad_line)(first + (i), second + (i)));
 #define MOVE_TRIAD_MEM(i) KIND(store_line_past_caches)(to + (i), KIND(triad_line)(first + (i), second + (i)));
+#define MOVE_READ1_WRITE1(i) KIND(store_line)(to + (i), KIND(add_lines)(KIND(load_line)(to + (i)), KIND(ones)()));
+#define MOVE_READ2_WRITE1(i) MOVE_LOAD(i) MOVE_READ1_WRITE1(i)
+#define MOVE_READ3_WRITE1(i) MOVE_LOAD(2 * (i)) MOVE_LOAD(2 * (i) + 64) MOVE_READ1_WRITE1(i)
 #endif
 
 CHUNK(load, READ, MOVE_LOAD)
@@ -37,11 +41,20 @@ CHUNK(copy, COPIED, MOVE_COPY)
 CHUNK(copy_mem, COPIED, MOVE_COPY_MEM)
 CHUNK(triad, ADDED, MOVE_TRIAD)
 CHUNK(triad_mem, ADDED, MOVE_TRIAD_MEM)
+CHUNK(read1_write1, STORED, MOVE_READ1_WRITE1)
+CHUNK(read2_write1, COPIED, MOVE_READ2_WRITE1)
+CHUNK(read3_write1, READ_TWICE, MOVE_READ3_WRITE1)
 
-static stream_loop *const KIND(loops)[STREAMS] = {
-    [LOAD] = KIND(load_chunk),         [STORE_MEM] = KIND(store_mem_chunk), [COPY] = KIND(copy_chunk),
-    [COPY_MEM] = KIND(copy_mem_chunk), [TRIAD] = KIND(triad_chunk),         [TRIAD_MEM] = KIND(triad_mem_chunk),
-    [STORE] = KIND(store_chunk)};
+static stream_loop *const KIND(loops)[STREAMS] = {[LOAD] = KIND(load_chunk),
+                                                  [STORE_MEM] = KIND(store_mem_chunk),
+                                                  [COPY] = KIND(copy_chunk),
+                                                  [COPY_MEM] = KIND(copy_mem_chunk),
+                                                  [TRIAD] = KIND(triad_chunk),
+                                                  [TRIAD_MEM] = KIND(triad_mem_chunk),
+                                                  [STORE] = KIND(store_chunk),
+                                                  [READ1_WRITE1] = KIND(read1_write1_chunk),
+                                                  [READ2_WRITE1] = KIND(read2_write1_chunk),
+                                                  [READ3_WRITE1] = KIND(read3_write1_chunk)};
 
 #undef KIND
 #undef TARGET

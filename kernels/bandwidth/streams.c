@@ -4,7 +4,8 @@
 #include <immintrin.h>
 #endif
 
-const char *const stream_words[] = {"load", "store_mem", "copy", "copy_mem", "triad", "triad_mem", "store", NULL};
+const char *const stream_words[] = {"load",  "store_mem",    "copy",         "copy_mem",     "triad", "triad_mem",
+                                    "store", "read3_write1", "read2_write1", "read1_write1", NULL};
 
 enum { LINE_BYTES = 64 };
 static const double SCALAR = 3.0;
@@ -83,6 +84,10 @@ INLINE struct line_16 triad_line_16(const unsigned char *first, const unsigned c
                             sum.d + SCALAR * scaled.d};
 }
 
+INLINE struct line_16 add_lines_16(struct line_16 first, struct line_16 second) {
+    return (struct line_16){first.a + second.a, first.b + second.b, first.c + second.c, first.d + second.d};
+}
+
 #include "bandwidth/loops.h"
 
 /* ---- vectors of 32 bytes ---- */
@@ -124,6 +129,10 @@ TARGET INLINE struct line_32 triad_line_32(const unsigned char *first, const uns
     return (struct line_32){_mm256_fmadd_pd(scaled.a, scalar, sum.a), _mm256_fmadd_pd(scaled.b, scalar, sum.b)};
 }
 
+TARGET INLINE struct line_32 add_lines_32(struct line_32 first, struct line_32 second) {
+    return (struct line_32){_mm256_add_pd(first.a, second.a), _mm256_add_pd(first.b, second.b)};
+}
+
 #include "bandwidth/loops.h"
 
 /* ---- vectors of 64 bytes ---- */
@@ -160,6 +169,10 @@ TARGET INLINE struct line_64 triad_line_64(const unsigned char *first, const uns
     return (struct line_64){_mm512_fmadd_pd(scaled.a, _mm512_set1_pd(SCALAR), sum.a)};
 }
 
+TARGET INLINE struct line_64 add_lines_64(struct line_64 first, struct line_64 second) {
+    return (struct line_64){_mm512_add_pd(first.a, second.a)};
+}
+
 #include "bandwidth/loops.h"
 
 #endif
@@ -176,7 +189,14 @@ size_t streams_vector_bytes(void) {
 }
 
 size_t stream_arrays(enum stream stream) {
-    return stream <= STORE_MEM || stream == STORE ? 1 : stream <= COPY_MEM ? 2 : 3;
+    static const size_t arrays[STREAMS] = {
+        [LOAD] = 1,      [STORE_MEM] = 1, [COPY] = 2,         [COPY_MEM] = 2,     [TRIAD] = 3,
+        [TRIAD_MEM] = 3, [STORE] = 1,     [READ3_WRITE1] = 3, [READ2_WRITE1] = 2, [READ1_WRITE1] = 1};
+    return arrays[stream];
+}
+
+size_t stream_counted(enum stream stream, size_t slice_bytes) {
+    return slice_bytes + (stream >= READ3_WRITE1 ? slice_bytes / stream_arrays(stream) : 0);
 }
 
 stream_loop *stream_loop_of(enum stream stream) {

@@ -235,7 +235,9 @@ def _consistent(cause: Cause, effect: float, worse: bool) -> tuple[str, ...]:
         return ("core-clock", "l3-clock")
     if cause.term == "class" and where.get("class") == ALL_PAIRS:
         return _CAUSES["node"]
-    causes = ("core-clock", "l3-clock") if cause.term == "block" and "ccx" in where else _causes_of(cause.term)
+    causes = _causes_of("ccd" if _is_port(cause.term, where) else cause.term)
+    if cause.term == "block" and "ccx" in where:
+        causes = ("core-clock", "l3-clock")
     if worse:
         return causes
     return ("higher-clock", *causes[:1]) if effect < 0 else ("settings",)
@@ -246,7 +248,14 @@ def _causes_of(term: str) -> tuple[str, ...]:
     return _CAUSES.get(term, ()) if of_cells is None else of_cells.causes
 
 
+def _is_port(term: str, where: Mapping[str, Key]) -> bool:
+    """Whether it is the memory bandwidth of a CCD, which has its port to itself."""
+    return term == "bandwidth" and "ccd" in where
+
+
 def _remedy(term: str, where: Mapping[str, Key]) -> str:
+    if _is_port(term, where):
+        return "ccd"
     return "unlabeled" if where.get("class") == ALL_PAIRS else "ccx" if term == "block" and "ccx" in where else term
 
 

@@ -23,6 +23,7 @@ _COMPOSITES = ("socket", "ccd")
 #: By the scope of a cell, the components that are narrower: the cell's CPU is only the first of its scope.
 _WIDER = {
     "ccd": ("ccx",),
+    "numa": ("ccx", "cluster", "ccd", "quadrant"),
     "socket": ("ccx", "cluster", "ccd", "quadrant"),
     "machine": ("ccx", "cluster", "ccd", "quadrant", "socket", "cpu_node"),
 }

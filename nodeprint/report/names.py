@@ -296,12 +296,15 @@ _WORDS = {
     "store_mem": "streaming store",
     "copy_mem": "streaming copy",
     "triad_mem": "streaming triad",
+    "read3_write1": "3:1 reads:writes",
+    "read2_write1": "2:1 reads:writes",
+    "read1_write1": "1:1 reads:writes",
     "huge": "huge pages",
     "base": "small pages",
     "thp": "transparent huge pages",
     "shallow": "shallow sleep",
     "deep": "deep sleep",
-} | {level: level_name(level) for level in ("ccx", "ccd")}
+} | {level: level_name(level) for level in ("ccx", "ccd", "numa")}
 
 
 def row(words: str) -> str:

@@ -195,7 +195,7 @@ class Config:
     preset: Annotated[
         Literal["quick", "standard", "thorough", "test"],
         key(
-            "time on a node of 2x64 cores: `quick` 1.4 minutes, `standard` 11, `thorough` 48; `test`, for "
+            "time on a node of 2x64 cores: `quick` 1.4 minutes, `standard` 11, `thorough` 51; `test`, for "
             "functional tests, seconds"
         ),
     ] = "standard"

@@ -20,6 +20,7 @@ MEASUREMENTS = (
     "bandwidth-nodes",
     "bandwidth-ccx",
     "bandwidth-machine",
+    "bandwidth-ladder",
     "load-alone",
     "load-ladder",
     "load-together",
@@ -40,5 +41,6 @@ def draw(of: NodeRun) -> list[DrawnRun]:
     drawn.append(load_cells.hops_beside_load(of, measure))
     drawn += load_cells.loads(of, measure)
     drawn.append(load_cells.jitter(of, lost))
+    drawn.append(memory_cells.ladder(of, measure))  # the newest
     drawn += system_cells.draw(of)
     return sorted(drawn, key=lambda drawn_run: MEASUREMENTS.index(drawn_run.measurement))

@@ -171,6 +171,17 @@ def _ccd(match: re.Match[str]) -> Effect:
     return effect
 
 
+def _ccd_port(match: re.Match[str]) -> Effect:
+    def effect(path: Paths, chip: Chip, node: NodeDefects) -> tuple[Chip, NodeDefects]:
+        column = CCD if path.layout.slots[:, CCD].min() >= 0 else CCX
+        hit = (_parts_at(path, column, "CCD", int(match["n"])) == int(match["n"]))[path.core_slots]
+        rate = np.ones(path.n_ccx)
+        rate[path.ccx_of_core[hit]] = _factor(match)
+        return replace(chip, port_rate=chip.port_rate * rate), node
+
+    return effect
+
+
 def _link(match: re.Match[str]) -> Effect:
     p, q = int(match["p"]), int(match["q"])
     if p == q:
@@ -294,6 +305,7 @@ _KINDS: tuple[tuple[str, Callable[[re.Match[str]], Effect]], ...] = (
     (rf"core-clock (?P<n>\d+) {_CHANGE}", _core_clock),
     (rf"half-row (?P<n>\d+) {_CHANGE}", _half_row),
     (rf"ccd (?P<n>\d+) (?P<others>to-others )?{_CHANGE}", _ccd),
+    (rf"ccd-port (?P<n>\d+) {_CHANGE}", _ccd_port),
     (rf"link q(?P<p>\d+)-q(?P<q>\d+) {_CHANGE}", _link),
     (rf"socket (?P<n>\d+) {_CHANGE}", _socket),
     (rf"socket-link {_CHANGE}", _whole("socket-link")),
@@ -321,6 +333,7 @@ EXAMPLES = (
     "half-row 37 +6%",
     "ccd 3 +5%",
     "ccd 3 to-others +5%",
+    "ccd-port 3 -15%",
     "link q0-q2 +5%",
     "socket 1 +5%",
     "socket-link +4%",

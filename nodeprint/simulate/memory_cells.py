@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nodeprint.data.places.layout import CCD
+from nodeprint.data.places.layout import CCD, CCX, Ints, codes
 from nodeprint.data.places.measured import Key
 from nodeprint.machine.topology.model import Topology
 from nodeprint.simulate.drawn_run import DrawnRun, Floats, Measure, statistics
@@ -27,6 +27,16 @@ _PAGES = {"huge": 1.0, "base": 0.9}
 #: traffic from another socket and from all memory.
 PORT = {"load": 46.9e9, "store_mem": 23.5e9}
 _SHARING_CCX, _FROM = 0.85, {"own": 1.0, "other_socket": 0.8, "all": 0.9}
+#: By the read:write ratio of the ladder, the share of reads, and the bandwidth of a NUMA node: memory channels lose
+#: time between reads and writes. A core alone has so much of its port.
+_LADDER = {
+    "load": (1.0, 150e9),
+    "read3_write1": (3 / 4, 142e9),
+    "read2_write1": (2 / 3, 139e9),
+    "read1_write1": (1 / 2, 134e9),
+    "store_mem": (0.0, 75e9),
+}
+_ONE_CORE = 0.6
 _CYCLES = {"l1": 4.0, "l2": 14.0, "l3": 46.0}
 
 
@@ -83,6 +93,57 @@ def bandwidths(of: NodeRun, measure: Measure) -> list[DrawnRun]:
     ]
 
 
+def ladder(of: NodeRun, measure: Measure) -> DrawnRun:
+    """Rates by the read:write ratio: of a core and all of each CCD, of each NUMA node, and of the machine."""
+    path, chip = of.node.path, of.node.chip
+    slots = path.layout.slots[path.core_slots]
+    fabric = 1 / (chip.port * chip.fabric)[path.ccx_of_core]
+    port = np.broadcast_to(chip.port_rate, path.n_ccx)[path.ccx_of_core] * fabric
+    mixed = np.array([_port_rate(reads) for reads, _ in _LADDER.values()])
+    own = _own_rates(of, [rate for _, rate in _LADDER.values()])
+    groups = {
+        "ccd": codes(slots[:, : CCD + 1] if (slots[:, CCD] >= 0).all() else slots[:, : CCX + 1]),
+        "numa": of.memory_of_core,
+        "machine": np.zeros(path.n_cores, dtype=np.int64),
+    }
+    rates: dict[tuple[int, str], Floats] = {}
+    for first in _firsts(groups["ccd"]):
+        rates[first, "core"] = min(_ONE_CORE * fabric[first], port[first]) * mixed
+    for number, (scope, group) in enumerate(groups.items()):
+        wider = list(groups.values())[number + 1 :]
+        for first in _firsts(group):
+            members = group == group[first]
+            if any(np.array_equal(members, other == other[first]) for other in wider):
+                continue  # the same cores, by the wider name
+            memory = own[np.unique(of.memory_of_core[members])].sum(axis=0)
+            rates[first, scope] = port[members].mean() * mixed if scope == "ccd" else memory
+    scopes = ["core", *groups]
+    firsts = sorted({first for first, _ in rates})
+    truth = np.full((len(firsts), len(scopes), len(_LADDER)), np.nan)
+    for (first, scope), values in rates.items():
+        truth[firsts.index(first), scopes.index(scope)] = values / chip.whole
+    coordinates: dict[str, list[Key]] = {
+        "cpu": [of.cpu_of_core[first] for first in firsts],
+        "scope": list(scopes),
+        "stream": list(_LADDER),
+        "pages": ["huge"],
+    }
+    values = measure(truth, 0.3)[:1, ..., None]
+    return DrawnRun("bandwidth-ladder", coordinates, {"rate_bytes_per_s": ("B/s", values)})
+
+
+def _port_rate(reads: float) -> float:
+    """The bandwidth of a CCD's port by the share of reads; a port reads and writes at once."""
+    loads = PORT["load"] / reads if reads else np.inf
+    stores = PORT["store_mem"] / (1 - reads) if reads < 1 else np.inf
+    return float(min(loads, stores))
+
+
+def _firsts(group: Ints) -> list[int]:
+    """The first core of each group."""
+    return [int(core) for core in np.unique(group, return_index=True)[1]]
+
+
 def latency(of: NodeRun) -> Floats:
     """The latency of each NUMA node's memory in ns: (core, NUMA node)."""
     node = of.node
@@ -108,16 +169,21 @@ def _cache_latency(of: NodeRun) -> Floats:
 
 def _rates(of: NodeRun) -> Floats:
     """Bandwidth of the cores of a NUMA node from the memory of another: (NUMA node, NUMA node, stream)."""
-    state = of.node.state
-    modules = memory_modules(of.node.topology, {**FINGERPRINT, **state.fingerprint})
-    configured = modules.bytes_per_s / modules.most_bytes_per_s if modules else 1.0
-    channels = configured * np.array([state.memory_channel.get(number, 1.0) for number in of.memories])
-    memory = np.multiply.outer(of.memory_factor, list(_RATE.values())) * channels[:, None]
+    memory = _own_rates(of, list(_RATE.values()))
     count = len(of.memories)
     out = np.minimum(_LINK_RATE * of.link_factor[:, :, None], memory[None])
     own = np.arange(count)
     out[own, own] = memory
     return np.asarray(out)
+
+
+def _own_rates(of: NodeRun, rates: Sequence[float]) -> Floats:
+    """Bandwidth of each NUMA node from its own memory, by the `rates` of a healthy one: (NUMA node, stream)."""
+    state = of.node.state
+    modules = memory_modules(of.node.topology, {**FINGERPRINT, **state.fingerprint})
+    configured = modules.bytes_per_s / modules.most_bytes_per_s if modules else 1.0
+    channels = configured * np.array([state.memory_channel.get(number, 1.0) for number in of.memories])
+    return np.asarray(np.multiply.outer(of.memory_factor, rates) * channels[:, None])
 
 
 def _longer_paths(
@@ -135,12 +201,12 @@ def _longer_paths(
 
 def _first_of_ccx(path: Paths) -> list[int]:
     """The first core of each CCX."""
-    return [int(core) for core in np.unique(path.ccx_of_core, return_index=True)[1]]
+    return _firsts(path.ccx_of_core)
 
 
 def first_of_socket(of: NodeRun) -> list[int]:
     """The first core of each socket."""
-    return [int(core) for core in np.unique(of.socket_of_core, return_index=True)[1]]
+    return _firsts(of.socket_of_core)
 
 
 def _machine(own_rates: Floats, socket_of_node: Sequence[int | None]) -> Floats:
@@ -167,7 +233,7 @@ def _ports(path: Paths, chip: Chip, memories: int) -> Floats:
     slots = path.layout.slots[path.core_slots]
     cores = _first_of_ccx(path)
     ccd = [tuple(slots[core, : CCD + 1].tolist()) for core in cores]
-    slow = chip.port * chip.fabric
+    slow = chip.port * chip.fabric / chip.port_rate
     out = np.full((len(cores), 2, len(_FROM), len(PORT)), np.nan)
     port_rates = np.outer(list(_FROM.values()), list(PORT.values()))
     port_rates[1:] = port_rates[1:] / chip.socket_link if memories > 1 else np.nan

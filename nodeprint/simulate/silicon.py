@@ -157,6 +157,8 @@ class Chip:
     nps1: bool = False
     #: Extra factors of single pairs (p), for defects outside the path.
     pair: Floats = field(default_factory=lambda: np.ones(1))
+    #: The share of its bandwidth that the port of each CCX has, for defects.
+    port_rate: Floats = field(default_factory=lambda: np.ones(1))
 
 
 def standard_draws(rng: np.random.Generator, tail: float, size: int | tuple[int, ...]) -> Floats:

@@ -138,7 +138,7 @@ MOVES = {
         "load": r"v?mova\w+\s+\S*\(%\w+.*\),%[xyz]mm",
         "store": r"v?mova\w+\s+%[xyz]mm\d+,.*\(%\w+.*\)",
         "past": r"v?movntp\w\s+%[xyz]mm\d+,.*\(%\w+.*\)",
-        "sum": r"(mul|add)pd\s|vfmadd\d+pd\s",
+        "sum": r"v?(mul|add)pd\s|vfmadd\d+pd\s",
     },
     "aarch64": {
         "load": r"ldp\s+q\d+, q\d+, \[",
@@ -171,6 +171,15 @@ TURNS = {
     "copy_mem_chunk_64": {"load": 1, "past": 1},
     "triad_chunk_64": {"load": 2, "sum": 1, "store": 1},
     "triad_mem_chunk_64": {"load": 2, "sum": 1, "past": 1},
+    "read1_write1_chunk_16": {"load": 4, "sum": 4, "store": 4},
+    "read2_write1_chunk_16": {"load": 8, "sum": 4, "store": 4},
+    "read3_write1_chunk_16": {"load": 12, "sum": 4, "store": 4},
+    "read1_write1_chunk_32": {"load": 2, "sum": 2, "store": 2},
+    "read2_write1_chunk_32": {"load": 4, "sum": 2, "store": 2},
+    "read3_write1_chunk_32": {"load": 6, "sum": 2, "store": 2},
+    "read1_write1_chunk_64": {"load": 1, "sum": 1, "store": 1},
+    "read2_write1_chunk_64": {"load": 2, "sum": 1, "store": 1},
+    "read3_write1_chunk_64": {"load": 3, "sum": 1, "store": 1},
 }
 
 
@@ -341,7 +350,16 @@ def test_a_higher_cache_is_faster_and_no_byte_is_wrong(tmp_path: Path) -> None:
     assert best["l1"] > 1.5 * best.get("l3", 0)
 
 
-def test_a_core_that_copies_wrongly_is_counted(tmp_path: Path) -> None:
+def ladder(program: Path, root: Path, *words: str) -> list[dict[str, Any]]:
+    out = root / "ladder.jsonl"
+    command: list[str | Path] = [program, "--op", "ladder", "--cpus", f"{ALLOWED[0]},{ALLOWED[-1]}", "--out", out]
+    environment = small_machine(root, 2, 4000)
+    subprocess.run([*command, "--passes", "1", *words], check=True, capture_output=True, env=environment)
+    records = map(json.loads, out.read_text().splitlines())
+    return [record for record in records if record["record"] == "cell"]
+
+
+def test_a_core_that_stores_wrongly_is_counted(tmp_path: Path) -> None:
     need("make", "gcc", cpus=2)
     flip = f"CPPFLAGS=-DFLIP_A_BIT_ON_CPU={ALLOWED[-1]}"
     make: list[str | Path] = ["make", "-C", ROOT / "kernels", f"BUILD={tmp_path}", flip, tmp_path / "bandwidth"]
@@ -349,12 +367,59 @@ def test_a_core_that_copies_wrongly_is_counted(tmp_path: Path) -> None:
     environment = small_machine(tmp_path, 16, 4000)
     cells = caches(tmp_path / "bandwidth", tmp_path / "r.jsonl", "--passes", "1", env=environment)
     assert {c["cores"]: c["wrong_bursts"] for c in cells if c["record"] == "cell"} == {1: 0, 2: 1}
+    rungs = {
+        (c["scope"], c["wrong_bursts"]) for c in ladder(tmp_path / "bandwidth", tmp_path, "--streams", "read1_write1")
+    }
+    assert rungs == {("core", 0), ("machine", 1)}
 
 
 def test_a_machine_that_reports_no_caches_is_measured_by_none(tmp_path: Path) -> None:
     environment = os.environ | {"NODEPRINT_SYSFS": str(tmp_path)}
     header, trailer = caches(built() / "bandwidth", tmp_path / "r.jsonl", "--passes", "1", env=environment)
     assert header["applicable"] is False and "sysfs reports no cache" in header["reason"] and trailer["complete"]
+
+
+#: Rungs of the ladder in a machine of two sockets, with one and four NUMA nodes each: the first core and all cores of
+#: each CCD, NUMA nodes, the machine. Where a CCD is a NUMA node it counts as this.
+RUNGS = {
+    "rome": (machines.WHOLE["rome"], {1: 2 * 16 + 2 + 1, 4: 2 * 16 + 8 + 1}),
+    "milan": (machines.MILAN, {1: 2 * 16 + 2 + 1, 4: 2 * 16 + 8 + 1}),
+    "xeon": (None, {1: 2 + 2 + 1}),
+}
+
+
+@pytest.mark.parametrize(("name", "nps"), [(name, nps) for name, (_, rungs) in RUNGS.items() for nps in rungs])
+def test_the_ladder_has_five_ratios_of_each_part(tmp_path: Path, name: str, nps: int) -> None:
+    part, rungs = RUNGS[name]
+    machine = (
+        machines.xeon(sockets=2, cores=8, threads=1)
+        if part is None
+        else machines.epyc(part, sockets=2, threads=1, nps=nps)
+    )
+    root = with_caches(machine.write(tmp_path), (32, 512, 32768))
+    (root / "proc/self").mkdir(parents=True, exist_ok=True)
+    (root / "proc/self/status").write_text(f"Mems_allowed_list:\t0-{2 * nps - 1}\n")
+    said = plan(root, f"0-{len(machine.rows) - 1}", of=("bandwidth", "ladder"))
+    assert int(said["cells"]) == 5 * rungs[nps]
+    assert float(said["seconds"]) < 40, "twice in a thorough job"
+
+
+def test_reads_and_writes_of_a_ladder_are_counted_and_checked(tmp_path: Path) -> None:
+    """Each array has four times the L3 of 2 MiB. What is read and written counts twice."""
+    need(cpus=2)
+    cells = ladder(built() / "bandwidth", tmp_path)
+    arrays = {"load": 1, "read3_write1": 3, "read2_write1": 2, "read1_write1": 1, "store_mem": 1}
+    assert {(cell["scope"], cell["stream"]) for cell in cells} == {(s, w) for s in ("core", "machine") for w in arrays}
+    for cell in cells:
+        assert cell["wrong_bursts"] == 0
+        assert cell["threads"] == {"core": 1, "machine": 2}[cell["scope"]]
+        assert cell["threads"] * cell["slice_bytes"] == arrays[cell["stream"]] * 8 << 20
+
+
+@pytest.mark.parametrize("words", [("--streams", "triad"), ("--streams", "store")])
+def test_what_the_ladder_does_not_have_is_refused(tmp_path: Path, words: tuple[str, str]) -> None:
+    command: list[str | Path] = [built() / "bandwidth", "--op", "ladder", "--out", tmp_path / "r.jsonl", *words]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 2
 
 
 @pytest.mark.parametrize("words", [("--streams", "triad"), ("--pages", "both")])

@@ -97,7 +97,7 @@ EXEMPT: Sequence[str] = (
     r"with \d+ GB/s on another CCX.*$|medians of \d+ \w+|reads \d+ bytes a cycle, .*? at least [\d.]+ GHz",
     # constants of the texts and of processors
     r"\d+ double-precision operations per cycle|sleeps of 5 ms|up to 1 it is the same|95%:",
-    r"20 runs of 64 nodes",
+    r"20 runs of 64 nodes|\b[123]:1 reads:writes",
     r"[\d.]+%?(?: \([^()]*)?\.\.\.$",  # where a short message is cut off
     r"lists the \d+ files",
     r"\d+ earlier campaigns?",

@@ -109,7 +109,7 @@ def _wrong(measured: JobMeasurement, bursts: npt.NDArray[np.float64]) -> dict[st
     of_cells = bursts.reshape(-1, bursts.shape[-1]).sum(axis=0)
     if not of_cells.any():
         return {}
-    cpus = [] if "cores" in measured.places else measured.places["cpu"][of_cells > 0].tolist()
+    cpus = [] if {"cores", "scope"} & set(measured.places) else measured.places["cpu"][of_cells > 0].tolist()
     return {"wrong": int(of_cells.sum()), "wrong_cpus": sorted(set(cpus))}
 
 

@@ -133,7 +133,7 @@ def test_every_operation_of_coherence_can_be_asked_for(tmp_path: Path) -> None:
     usual = load(tmp_path, "preset: standard").measure
     thorough = [name for name in load(tmp_path, "preset: thorough").measure if name not in usual]
     held = ["coherence-place", "coherence-stream"]
-    assert thorough == [*beyond[:2], *held, *beyond[2:], "bandwidth-caches"]
+    assert thorough == [*beyond[:2], *held, *beyond[2:], "bandwidth-caches", "bandwidth-ladder"]
     for preset in ("quick", "standard", "thorough", "test"):
         rows = config.read_plan(config.plan(load(tmp_path, f"measure: [{', '.join(beyond)}]\npreset: {preset}")))
         assert [row.name for row in rows] == beyond

@@ -76,7 +76,7 @@ def test_a_clock_fell_by_the_median_over_places() -> None:
     assert (seen["run"], seen["clock_fell"]) == (1, pytest.approx(0.25))
 
 
-@pytest.mark.parametrize(("dim", "cpus"), [("cpu", [1]), ("cores", [])])
+@pytest.mark.parametrize(("dim", "cpus"), [("cpu", [1]), ("cores", []), ("scope", [])])
 def test_wrong_bursts_name_the_cpu_where_a_cell_is_of_one(dim: str, cpus: list[int]) -> None:
     bursts = [[[0, 3]], [[0, np.nan]]]
     (seen,) = sensors.beside(1, measured({}, {}, places={dim: [0, 1]}, wrong_bursts=bursts))
