@@ -13,8 +13,9 @@ from urllib.parse import quote
 
 import yaml
 
-from nodeprint import files
+from nodeprint import addons, files
 from nodeprint.campaign import node_lists
+from nodeprint.campaign.launchers.launcher_registry import launcher
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import outcome
 from nodeprint.judge.outcome import Kind
@@ -24,14 +25,8 @@ from nodeprint.settings.config_file import Config
 
 #: What counts as found if --fail-on is not given.
 FOUND = Kind.FOUND
-#: The key that an option replaces.
-KEYS = {
-    "campaign": "campaign",
-    "preset": "preset",
-    "launch": "launch",
-    "partition": "slurm.partition",
-    "hosts": "inventory",
-}
+#: The options that replace a key of the configuration; for the last two the launcher says which one.
+KEYS = ("campaign", "preset", "launch", "partition", "hosts")
 #: The variables of make that a call needs to use an option, as an example.
 EXAMPLES = {
     "config": "CONFIG=config/config.yaml",
@@ -43,7 +38,7 @@ EXAMPLES = {
     "again": "NODES='cn[01-04]'",
     "fail-on": "FAIL_ON=not-same",
 }
-#: The options for one way of launching.
+#: The options that not every launcher has, and one that has it, as advice.
 _LAUNCH = {"partition": "slurm", "hosts": "ansible"}
 
 
@@ -73,7 +68,7 @@ def parser(description: str | None = None) -> Parser:
         "--preset", choices=get_args(choices["preset"]), help="instead of `preset`, in a campaign of its own"
     )
     out.add_argument(
-        "--launch", choices=get_args(choices["launch"]), help="instead of `launch`, in a campaign of its own"
+        "--launch", choices=addons.names(addons.LAUNCHERS), help="instead of `launch`, in a campaign of its own"
     )
     out.add_argument("--partition", metavar="NAME", type=_value, help="instead of `slurm.partition`")
     out.add_argument(
@@ -127,16 +122,17 @@ def configuration_file(arguments: argparse.Namespace, folder: Path) -> Path:
     if not given:
         return path
     _check_launch(arguments, config, given)
+    keys = {name: name for name in KEYS} | dict(launcher(given.get("launch", config.launch)).call_keys)
     own_names = [given[name] for name in ("preset", "launch") if given.get(name, "") not in ("", _of(config, name))]
     content = _with_keys(
         checked_yaml.read(path) | {"campaign": "-".join([config.campaign, *own_names])},
-        {KEYS[name]: _inventory(value) if name == "hosts" else value for name, value in given.items()},
+        {keys[name]: _inventory(value) if name == "hosts" else value for name, value in given.items()},
     )
     where = call_words(arguments)
     try:
         configuration.checked(content, where)
     except NodeprintError as error:
-        name = next((name for name in given if error.problem.startswith(f"{where}: {KEYS[name]}:")), "campaign")
+        name = next((name for name in given if error.problem.startswith(f"{where}: {keys[name]}:")), "campaign")
         raise NodeprintError(f"{error}; for example `make run {EXAMPLES[name]}`") from error
     text = yaml.safe_dump(content, sort_keys=False)
     digest = hashlib.sha256(text.encode()).hexdigest()
@@ -150,15 +146,16 @@ def _of(config: Config, name: str) -> str:
 def _check_launch(arguments: argparse.Namespace, config: Config, given: Mapping[str, str]) -> None:
     """Raise NodeprintError if an option is for another way of launching, or Ansible has no hosts."""
     launch = given.get("launch", config.launch)
+    takes = launcher(launch).call_keys
     for name, needed in _LAUNCH.items():
-        if name in given and launch != needed:
+        if name in given and name not in takes:
             problem = f"is for `launch: {needed}`, and this call has `launch: {launch}`"
             others = dict.fromkeys(given.keys() & _LAUNCH.keys() - {name}) | {"launch": needed}
             call = call_words(argparse.Namespace(**vars(arguments) | others))
             raise NodeprintError(problem, key=name.upper(), advice=f"call `{call}`")
-    if given.get("launch") == "ansible" and not config.inventory and "hosts" not in given:
+    if "launch" in given and "hosts" in takes and not config.inventory and "hosts" not in given:
         call = call_words(arguments, hosts="a,b,c")
-        raise NodeprintError("`launch: ansible` needs hosts", key="LAUNCH", advice=f"call `{call}` with your hosts")
+        raise NodeprintError(f"`launch: {launch}` needs hosts", key="LAUNCH", advice=f"call `{call}` with your hosts")
 
 
 def _with_keys(content: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]:

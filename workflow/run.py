@@ -33,7 +33,9 @@ from signals import Interrupted, block, pause, start, wait
 from terminal import Log, Screen
 
 from nodeprint import files
-from nodeprint.campaign import inventory, node_lists, node_status, preparation, progress, recheck, run_files
+from nodeprint.campaign import node_lists, node_status, preparation, progress, recheck, run_files
+from nodeprint.campaign.launchers.launcher import Scheduler
+from nodeprint.campaign.launchers.launcher_registry import launcher
 from nodeprint.cli.measure_commands import check_call
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Kind
@@ -70,6 +72,7 @@ class Call:
         self.screen = Screen(verbose=os.environ.get("VERBOSE", "0") not in ("", "0"))
         self.config = configuration.load(self.config_file)
         self.campaign = configuration.campaign_folder(self.config)
+        self.launcher = launcher(self.config.launch)
         self.load_before: pd.DataFrame | None = None
         self.snakemake: subprocess.Popen[bytes] | None = None
 
@@ -149,13 +152,15 @@ class Call:
         lines = terminal.already(measured, len(watched.jobs), len(watched.steps), unfinished, self.words)
         if lines:
             self.say(lines)
-        if self.config.launch == "here" and watched.unfinished():
+        if self.launcher.is_here and watched.unfinished():
             self.look_around(watched)
-        profile = "slurm" if self.config.launch == "slurm" else "default"
+        is_local = self.launcher.executor == "local"
+        profile = "default" if is_local else "slurm"
         words = ["snakemake", "--nolock", "--configfile", str(self.config_file)]
         words += ["--workflow-profile", str(WORKFLOW.parent / "profiles" / profile)]
-        if profile == "slurm":
-            words += ["--jobs", str(self.config.slurm.jobs_at_a_time)]
+        if not is_local:
+            words += ["--jobs", str(self.launcher.jobs(self.config).jobs_at_a_time)]
+            words += ["--executor", self.launcher.executor] * (not isinstance(self.launcher, Scheduler))
         # Its locks outlive it where it is killed; ours do not. A session of its own: a Ctrl-C reaches it by us alone.
         path = [str(WORKFLOW), *filter(None, [os.environ.get("PYTHONPATH")])]
         self.snakemake = start(
@@ -211,17 +216,11 @@ class Call:
         """End all started programs in order, and return a message about the kept results. Nothing is judged."""
         jobs = ""
         if self.snakemake is not None:
-            stays = number == signal.SIGHUP and self.config.launch == "slurm"
+            stays = number == signal.SIGHUP and isinstance(self.launcher, Scheduler)
             self.screen.show("interrupted", "waiting for the measurement to stop")
             os.killpg(self.snakemake.pid, signal.SIGKILL if stays else signal.SIGINT)
             self.snakemake.wait()
-            if stays:
-                jobs = " Its Slurm jobs go on, and the next call follows them."
-            elif self.config.launch == "slurm":
-                jobs = " Its Slurm jobs were canceled: `squeue --me` lists any that are left, `scancel JOB` ends one."
-            if self.config.launch == "ansible":
-                fetch = f"ansible-playbook -i {inventory.path(self.config)} ansible/fetch.yml"
-                jobs = f" The rest stays on the nodes: `{fetch} -e nodeprint_campaign={self.campaign}` fetches it."
+            jobs = self.launcher.at_an_interruption(self.config, jobs_go_on=stays)
         complete = sum(len(run_files.complete(job)) for job in self.campaign.glob("nodes/*/job*"))
         begun = len(list(self.campaign.glob("nodes/*/job*/run*/*.jsonl")))
         if not complete and not begun and not jobs:

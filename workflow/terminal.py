@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
-from nodeprint import files
+from nodeprint import addons, files
 from nodeprint.errors import printable
 
 #: Lines of our own programs are shown, apart from those that the progress line replaces.
-_OURS = re.compile(r"^(nodeprint|node-run|slurm|ansible): ")
+_OURS = re.compile(rf"^(nodeprint|node-run|{'|'.join(map(re.escape, addons.names(addons.LAUNCHERS)))}): ")
 _ROUTINE = re.compile(
     r"^node-run: (node \S+, job |environment: |run \d+ of \d+: |(complete|partial|failed): .*/status\.json$)"
 )

@@ -2,7 +2,7 @@
 
 A line per failure, `host<TAB>reason`, is appended to the file that NODEPRINT_REASONS names; and to that of
 NODEPRINT_JOBS (launch/jobs.tsv, docs/formats.md) the row of a host that begins to measure. The last line of a host
-counts. workflow/scripts/launch_ansible.py enables it.
+counts. nodeprint/campaign/launchers/ansible.py enables it.
 """
 
 from __future__ import annotations

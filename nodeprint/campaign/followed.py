@@ -16,7 +16,7 @@ NAME = "followed.json"
 class Followed:
     """The times at which a job was submitted and had ended: ISO 8601, empty if unknown.
 
-    They are by the clock of the login node or Slurm's, never the node's.
+    They are by the clock of the login node or the scheduler's, never the node's.
     """
 
     submitted: str = ""

@@ -9,24 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from nodeprint import reading
-from nodeprint.campaign import gathered, job_status, node_lists, node_sheet, slurm
+from nodeprint.campaign import gathered, job_status, node_lists, node_sheet
 from nodeprint.campaign import preparation as campaigns
+from nodeprint.campaign.launchers.launcher import ENDED, QUEUED, RUNS, JobState, NoAnswerError, Scheduler, job_name
+from nodeprint.campaign.launchers.launcher_registry import launcher
 from nodeprint.campaign.progress import (
-    RUNS,
     NodeProgress,
     State,
-    by_ansible,
+    by_engine,
     complete,
     counted,
     queue_rows,
     share,
     span,
-    text_of,
     time_left,
     watch,
 )
-from nodeprint.campaign.slurm import ENDED
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.settings import config as configuration
 from nodeprint.settings.texts import say
 
 #: How a node came to be that was not measured, as nodes.tsv says it.
@@ -43,8 +43,6 @@ STANDINGS = ("failed", "interrupted", "partly measured", "running", "queued", "n
 UNFINISHED = ("failed", "interrupted", "partly measured", "running", "queued", "not begun")
 #: The status for scripts while nodes run or are queued.
 AT_WORK = 3
-#: Slurm's states of a job that does not run yet.
-_QUEUED = ("PENDING", "CONFIGURING")
 _MOST_ROWS, _MOST_NAMED = 12, 3
 _LONGEST_LIST = 48
 
@@ -72,7 +70,7 @@ class NodeStanding:
 
 @dataclass(frozen=True)
 class Status:
-    """The state of a campaign. `followed`: a call follows its Slurm jobs. `measured` is the completed share."""
+    """The state of a campaign. `followed`: a call follows its jobs. `measured` is the completed share."""
 
     campaign: str
     nodes: Sequence[NodeStanding]
@@ -189,16 +187,27 @@ def _gathered(
 
 
 def _asked_anew(folder: Path, queue: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """The rows of jobs.tsv with Slurm's current states, if no call follows them.
+    """The rows of jobs.tsv with the scheduler's current states, if no call follows them.
 
-    Jobs that left the queue, and those that Ansible ran, are gone.
+    Jobs that left the queue, and those of an engine, are gone.
     """
     if not any(row[2] and row[3] not in ENDED for row in queue.values()):
         return {}
-    listed = slurm.in_queue(text_of(folder / "id").strip())
-    if listed is None:  # the rows of the last answer
+    named = launcher(configuration.kept(folder).launch)
+    if not isinstance(named, Scheduler):
+        return {}
+    try:
+        keys = {node: (job_name(folder, row[1]), node) for node, row in queue.items()}
+        listed = named.follow({name for name, _ in keys.values()})
+    except (NoAnswerError, NodeprintError, OSError):  # the rows of the last answer
         return dict(queue)
-    return {node: [*row[:3], *listed[row[2]]] for node, row in queue.items() if row[2] in listed}
+    in_queue = {node: state for node, key in keys.items() if (state := _of_number(listed.get(key), queue[node][2]))}
+    return {node: [*queue[node][:3], state.state, state.reason] for node, state in in_queue.items()}
+
+
+def _of_number(job: JobState | None, number: str) -> JobState | None:
+    """A job if it has this number, and is no later one of its node."""
+    return job if job is not None and job.id == number else None
 
 
 def _made(folder: Path, row: node_sheet.Node) -> NodeStanding:
@@ -219,19 +228,19 @@ def _standing(
     if not row.measure:
         return replace(none, standing="left out", reason=": ".join(filter(None, (row.state, row.reason))))
     number, slurm_state, why = queued[2:5] if queued and queued[1] == str(row.job) else ("", "", "")
-    if slurm_state in _QUEUED:
+    if slurm_state in QUEUED:
         return replace(none, standing="queued", reason="" if why == "None" else why, slurm_job=number)
     if slurm_state in RUNS or _held(folder / f"locks/{row.host}.lock"):
-        since = f"since {why}" if slurm_state in RUNS and by_ansible(queued) else ""
+        since = f"since {why}" if slurm_state in RUNS and by_engine(queued) else ""
         return _running(none, seen, state, number, since)
-    if slurm_state.isupper():  # a state of Slurm, and no outcome of a former call
+    if slurm_state.isupper():  # a state of a scheduler, and no outcome of a former call
         reason = say("status", "ended_job", state=slurm_state)
         return replace(none, standing="running", reason=reason, slurm_job=number)
     return replace(none, standing="interrupted") if (job / "node-run.log").exists() else none
 
 
 def _running(node: NodeStanding, seen: NodeProgress | None, state: State, number: str, since: str) -> NodeStanding:
-    """The standing of a running node: its current measurement by its log; for Ansible only `since` is known."""
+    """The standing of a running node: its current measurement by its log; for an engine only `since` is known."""
     if since:
         return replace(node, standing="running", reason=since)
     if not seen or not seen.measurement:

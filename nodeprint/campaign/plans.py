@@ -11,8 +11,11 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
+from nodeprint.campaign.launchers.launcher import Scheduler
+from nodeprint.campaign.launchers.launcher_registry import launcher
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.settings.config import plan as plan_of
 from nodeprint.settings.config import read_plan
 from nodeprint.settings.config_file import Config
 
@@ -97,14 +100,15 @@ def unavailable(kernels: Path, kernel: str, arguments: Sequence[str]) -> str:
 
 
 def job_minutes(config: Config, plan: str, cpus: int, cores: int, kernels: Path) -> int:
-    """Time limit of a job that measures `plan` on a node of so many CPUs on so many cores; `slurm.minutes` wins.
+    """Time limit of a job that measures `plan` on a node of so many CPUs on so many cores; `minutes` of the launcher's
+    section wins.
 
     Twice the time at a slow interconnect's 195 ns core-to-core latency, and five minutes for start, survey and pinning.
     The node's NUMA layout is unknown before it is measured, and the login node's may differ. So the plan assumes the
     longest of the usual ones (`_layout`). Raises NodeprintError naming the argument's key.
     """
-    if config.slurm.minutes:
-        return config.slurm.minutes
+    if minutes := launcher(config.launch).jobs(config).minutes:
+        return minutes
     return 5 + math.ceil(2 * job_seconds(config, plan, cpus, cores, kernels) / 60)
 
 
@@ -113,7 +117,7 @@ def job_seconds(config: Config, plan: str, cpus: int, cores: int, kernels: Path)
 
     Raises NodeprintError naming the argument's key.
     """
-    total = 0.0
+    total, advice = 0.0, f"set {launcher(config.launch).section}.minutes"
     for row in read_plan(plan, config.runs):
         words = row.arguments.split()
         chosen = [word for option, word in pairwise(words) if option == "--cpus"]
@@ -122,8 +126,21 @@ def job_seconds(config: Config, plan: str, cpus: int, cores: int, kernels: Path)
             with _layout(count) as machine:
                 total += row.runs * seconds(kernels, row.kernel, [*words, "--cpus", f"0-{count - 1}"], machine)
         except NodeprintError as error:
-            raise NodeprintError(str(error), key=f"arguments.{row.name}", advice="set slurm.minutes") from error
+            raise NodeprintError(str(error), key=f"arguments.{row.name}", advice=advice) from error
     return total
+
+
+def check_jobs(config: Config, nodes: Sequence[Node], kernels: Path, path: Path) -> None:
+    """See that a scheduler can be asked for a job of each size of nodes. Raises NodeprintError naming `path`, the
+    configuration."""
+    named, rows = launcher(config.launch), plan_of(config)
+    if not isinstance(named, Scheduler):
+        return
+    for node in {(node.cpus, node.cores): node for node in nodes}.values():
+        try:
+            named.options(config, node, job_minutes(config, rows, node.cpus, node.cores, kernels))
+        except NodeprintError as error:
+            raise NodeprintError(str(error), where=path) from error
 
 
 #: What a job takes beside its kernels: start, survey, packing of records.
@@ -131,11 +148,11 @@ _BESIDE_S = 60.0
 
 
 def seconds_of(config: Config, plan: str, nodes: Sequence[Node], kernels: Path) -> dict[str, float]:
-    """By node how long a job of `plan` takes; half the limit of `slurm.minutes` where that is set.
+    """By node how long a job of `plan` takes; half the limit where `minutes` sets one.
 
     Raises NodeprintError as `job_seconds`.
     """
-    limit = 60 * config.slurm.minutes
+    limit = 60 * launcher(config.launch).jobs(config).minutes
     kinds = {(node.cpus, node.cores) for node in nodes}
     of_kind = {kind: limit / 2 if limit else job_seconds(config, plan, *kind, kernels) + _BESIDE_S for kind in kinds}
     return {node.node: of_kind[node.cpus, node.cores] for node in nodes}

@@ -13,6 +13,8 @@ from typing import Any
 
 from nodeprint import files, reading
 from nodeprint.campaign import gathered, job_status, node_lists, node_sheet, recheck, run_files
+from nodeprint.campaign.launchers.launcher import Engine
+from nodeprint.campaign.launchers.launcher_registry import launcher
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine.tree import open_tree
@@ -23,8 +25,6 @@ from nodeprint.settings.texts import say
 
 #: The kernel's identifier of a boot, below a machine's root.
 _BOOT_ID = "proc/sys/kernel/random/boot_id"
-#: By what a way of launching reaches its nodes.
-_REACHED = {"here": "here", "slurm": "Slurm", "ansible": "Ansible"}
 
 
 class OtherCampaignError(NodeprintError):
@@ -70,6 +70,7 @@ def prepare(
     complete measurements.
     """
     folder = configuration.campaign_folder(config)
+    here = launcher(config.launch).is_here
     for path in (path for part in (".", "logs", "report") for path in (folder / part).glob("*")):
         if not path.is_dir():  # the workflow's shells write into them, and a pipe would be waited for without end
             files.check(path)
@@ -79,7 +80,7 @@ def prepare(
     _refuse_other_nodes(folder, former, config)
     nodes = node_sheet.read_sheet(sheet) if sheet.exists() else list(find())
     plan = configuration.plan(config)
-    if sheet.exists() and config.launch != "here" and any(_pending(folder, node) for node in nodes):
+    if sheet.exists() and not here and any(_pending(folder, node) for node in nodes):
         fresh = {node.node: node for node in find()}
         nodes = [_as_now(node, fresh.get(node.node)) if _pending(folder, node) else node for node in nodes]
     nodes = node_sheet.again(nodes, again)
@@ -88,7 +89,6 @@ def prepare(
     more_runs = config.runs > int(former.get("runs", config.runs))
     added = _add_what_is_new(complete, plan, more_runs) if former else {}
     _set_aside_what_lacks(complete, is_available)
-    here = config.launch == "here"
     unusable = gathered.unusable(folder)
     nodes = [_beside_links(folder, node) for node in nodes]
     nodes = [_refreshed(folder, node, plan, hashes, read_whole, unusable.get(node.node), here=here) for node in nodes]
@@ -98,14 +98,14 @@ def prepare(
         files.write(folder / "config.yaml", checked_yaml.text(config))
     files.write(folder / "plan.tsv", plan)
     node_sheet.write_sheet(sheet, nodes)
-    if config.launch != "here" and not (folder / "id").exists():  # by it jobs and folders on nodes are known
+    if not here and not (folder / "id").exists():  # by it jobs and folders on nodes are known
         files.write(folder / "id", os.urandom(6).hex() + "\n")
     pending = [node for node in nodes if node.measure and not (job_folder(folder, node) / job_status.NAME).exists()]
     if pending:
         recheck.forget(folder)
         if absent := configuration.left_out(config):
             print(f"nodeprint: preset {config.preset} leaves out {', '.join(absent)}", file=sys.stderr)
-    if pending and config.launch == "ansible":
+    if pending and isinstance(launcher(config.launch), Engine):
         files.write(folder / "launch/pending.tsv", recheck.listed(pending))
         # Snakemake makes nothing again for a newer file of the same content: the same nodes are tried again
         files.remove(folder / "launch/pending.outcomes.tsv")
@@ -203,16 +203,10 @@ def _refuse_links(folder: Path) -> None:
 
 def _refuse_other_nodes(folder: Path, former: Mapping[str, Any], config: Config) -> None:
     before, now = former.get("launch", config.launch), config.launch
-    if _REACHED[before] != _REACHED[now]:
+    if before != now:
         raise _other_nodes(folder, "launch", before, now)
-    partition = former.get("slurm", {}).get("partition", config.slurm.partition)
-    if now == "slurm" and partition != config.slurm.partition:
-        raise _other_nodes(folder, "slurm.partition", partition, config.slurm.partition)
-    inventory = former.get("inventory", config.inventory)
-    # another path may be the same inventory, and the sheet has its nodes
-    lists = [configuration.is_host_list(text) for text in (inventory, config.inventory)]
-    if now == "ansible" and inventory != config.inventory and any(lists):
-        raise _other_nodes(folder, "inventory", inventory, config.inventory)
+    if other := launcher(now).other_nodes(former, config):
+        raise _other_nodes(folder, *other)
 
 
 def _other_nodes(folder: Path, key: str, before: str, now: str) -> OtherCampaignError:

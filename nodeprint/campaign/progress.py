@@ -1,7 +1,7 @@
 """Progress of a campaign, read from its directory while its nodes are measured.
 
 The count of complete measurements never falls, in whatever order they come. The time left follows from the plans of the
-kernels, the background load before the first measurement, the time of complete measurements, and Slurm's limit. Until a
+kernels, the background load before the first measurement, the time of complete measurements, and the limit. Until a
 fifth is done it is a range.
 """
 
@@ -20,6 +20,8 @@ from pathlib import Path
 from nodeprint import reading
 from nodeprint.campaign import job_status, node_sheet, plans, run_files
 from nodeprint.campaign import preparation as campaigns
+from nodeprint.campaign.launchers.launcher import RUNS, Scheduler
+from nodeprint.campaign.launchers.launcher_registry import launcher
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config as configuration
 
@@ -36,9 +38,6 @@ _NOTES = "outcomes.tsv"
 #: `_LEAST` to `_MOST` times the estimate.
 _EARLY, _LEAST, _MOST = 0.2, 0.8, 1.5
 
-#: Slurm's states of a job that runs.
-RUNS = ("RUNNING", "COMPLETING", "SUSPENDED")
-
 #: A run and a measurement.
 Step = tuple[int, str]
 
@@ -48,9 +47,9 @@ class NodeProgress:
     """Progress of a node: the indexes (in the plan's steps) of complete measurements, and of those not taken.
 
     Those were rejected or failed in this attempt. `ended`: its status.json exists, so nothing more will come.
-    `since_s`: the seconds since it began to measure, if known. `called`: Slurm lets it begin. `measurement` is the
-    running one (empty before the first) in its `run`, with the seconds since its begin and the kernel's estimate of the
-    rest.
+    `since_s`: the seconds since it began to measure, if known. `called`: its scheduler lets it begin. `measurement` is
+    the running one (empty before the first) in its `run`, with the seconds since its begin and the kernel's estimate of
+    the rest.
     """
 
     name: str
@@ -75,7 +74,7 @@ class State:
     """How far a campaign is. `steps` are the plan's runs in order, `weights_s` what a measurement takes; empty
     where that is unknown; no node is measured for longer than `limit_s`.
 
-    `waits_for` is Slurm's reason for most of the jobs that are queued; empty where there are none.
+    `waits_for` is the scheduler with its reason for most of the jobs that are queued; empty where there are none.
     """
 
     nodes: Sequence[NodeProgress]
@@ -147,13 +146,15 @@ class CampaignProgress:
         steps: Sequence[Step],
         planned_s: Mapping[str, float],
         limit_s: float = math.inf,
+        title: str = "",
     ) -> None:
-        """`jobs` are the directories of the nodes' current jobs by node. `planned_s` are the kernels' own plans, and
-        `limit_s` is Slurm's time limit for a job."""
+        """`jobs` are the directories of the nodes' current jobs by node. `planned_s` are the kernels' own plans,
+        `limit_s` is the scheduler's time limit for a job, and `title` is how sentences name the scheduler."""
         self.folder, self.jobs, self.steps = folder, jobs, list(steps)
         self._seen: State | None = None
         self._until = 0.0
         self._planned, self._taken, self._limit_s = dict(planned_s), dict[str, float](), limit_s
+        self._title = title
         self._slowdown = 1.0
         self._ended: dict[str, NodeProgress] = {}
         self._done = {name: complete(job, self.steps) for name, job in jobs.items()}
@@ -181,7 +182,9 @@ class CampaignProgress:
         """How far it is now."""
         queue, lost = queue_rows(self.folder), _lost_hosts(self.folder)
         nodes = [self._node(name, queue.get(name), name in lost) for name in self.jobs]
-        return State(nodes, self.steps, self._weights(), _most_wait_for(queue), self._limit_s)
+        reason = _most_wait_for(queue)
+        waits_for = f"{self._title}: {reason}" if reason else ""
+        return State(nodes, self.steps, self._weights(), waits_for, self._limit_s)
 
     def glance(self) -> State:
         """How far it was a moment ago: with many nodes it takes a hundredth of the time to look."""
@@ -324,11 +327,12 @@ def watch(folder: Path, only: Collection[str] = ()) -> CampaignProgress:
     Raises NodeprintError if there is none.
     """
     config = configuration.kept(folder)
+    named = launcher(config.launch)
     nodes = [node for node in node_sheet.read_sheet(folder / "nodes.tsv") if node.measure]
     nodes = [node for node in nodes if not only or node.node in only]
     jobs = {node.node: campaigns.job_folder(folder, node) for node in nodes}
     most = max((node.cpus for node in nodes), default=0)
-    elsewhere = ["--cpus", f"0-{max(most, 2) - 1}"] if config.launch != "here" else []
+    elsewhere = ["--cpus", f"0-{max(most, 2) - 1}"] if not named.is_here else []
     plan = configuration.read_plan(reading.required(folder / "plan.tsv"), config.runs)
     planned = {}
     # of an inventory the number of CPUs is not known, and no time before the first node is done
@@ -336,8 +340,9 @@ def watch(folder: Path, only: Collection[str] = ()) -> CampaignProgress:
         with suppress(NodeprintError):  # without it no time can be estimated
             arguments = [*row.arguments.split(), *elsewhere]
             planned[row.name] = plans.process_seconds(Path("kernels/build"), row.kernel, arguments)
-    limit_s = 60.0 * config.slurm.minutes if config.launch == "slurm" and config.slurm.minutes else math.inf
-    return CampaignProgress(folder, jobs, configuration.steps(plan), planned, limit_s)
+    minutes = named.jobs(config).minutes if isinstance(named, Scheduler) else 0
+    limit_s = 60.0 * minutes if minutes else math.inf
+    return CampaignProgress(folder, jobs, configuration.steps(plan), planned, limit_s, named.title)
 
 
 def queue_rows(folder: Path) -> dict[str, list[str]]:
@@ -346,26 +351,26 @@ def queue_rows(folder: Path) -> dict[str, list[str]]:
     return {row[0]: row for row in rows if len(row) == 5}
 
 
-def by_ansible(row: Sequence[str]) -> bool:
-    """Whether a row of jobs.tsv is of Ansible, which gives no numbers to its jobs."""
+def by_engine(row: Sequence[str]) -> bool:
+    """Whether a row of jobs.tsv is of an engine such as Ansible, which gives no numbers to its jobs."""
     return row[2] == ""
 
 
 def _begun_s(row: Sequence[str] | None) -> float | None:
-    """The seconds since Ansible began to measure on a host; None where it does not."""
+    """The seconds since an engine began to measure on a host; None where it does not."""
     now = time.time()
-    return max(0.0, now - _seconds(row[4], now)) if row and row[3] in RUNS and by_ansible(row) else None
+    return max(0.0, now - _seconds(row[4], now)) if row and row[3] in RUNS and by_engine(row) else None
 
 
 def _is_called(row: Sequence[str] | None) -> bool:
-    """Whether Slurm has nothing against that a job begins, or has begun it."""
-    if not row or by_ansible(row):
+    """Whether its scheduler has nothing against that a job begins, or has begun it."""
+    if not row or by_engine(row):
         return False
     return row[3] in (*RUNS, "CONFIGURING") or (row[3] == "PENDING" and row[4] in ("", "None"))
 
 
 def _lost_hosts(folder: Path) -> set[str]:
-    """The hosts that Ansible has given up, while it goes on with the others."""
+    """The hosts that an engine has given up, while it goes on with the others."""
     lists = (folder / "launch").glob("*.reasons")
     return {line.partition("\t")[0] for path in lists for line in text_of(path).splitlines()}
 
@@ -431,7 +436,7 @@ def progress(state: State) -> str:
         waiting = len(state.nodes) - ended - begun
         parts.append(f"{counted(begun, 'node')} at work" + (f", {waiting} waiting" if waiting else ""))
     elif ended < len(state.nodes):
-        why = f" (Slurm: {state.waits_for})" if state.waits_for else ""
+        why = f" ({state.waits_for})" if state.waits_for else ""
         parts.append(f"{counted(len(state.nodes) - ended, 'node')} not begun{why}")
     return ", ".join(parts)
 

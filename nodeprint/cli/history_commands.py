@@ -150,15 +150,16 @@ def next(
     configuration, suspicious nodes and those measured longest ago follow. Two nodes that match their peers are added as
     control nodes. With Slurm, only idle nodes are selected. Standard error has the reasons.
     """
-    from nodeprint.campaign import node_lists, node_sheet, plans, slurm
+    from nodeprint.campaign import node_lists, node_sheet, plans
+    from nodeprint.campaign.launchers.launcher_registry import launcher
     from nodeprint.history import change_sentences, changes, next_nodes, selection
     from nodeprint.settings import config as configuration
 
     settings = configuration.load(config)
     folder = configuration.campaign_folder(settings)
     sheet = [node for node in node_sheet.read_sheet(folder / "nodes.tsv") if node.measure]
-    if settings.launch == "slurm":
-        idle = {node.node for node in slurm.find(settings.slurm) if node.state == "idle"}
+    idle = launcher(settings.launch).idle_nodes(settings)
+    if idle is not None:
         sheet = [node for node in sheet if node.node in idle]
     plan, kernels = configuration.plan(settings), Path("kernels/build")
     seconds = plans.seconds_of(settings, plan, sheet, kernels)

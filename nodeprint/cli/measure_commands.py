@@ -37,14 +37,15 @@ def check_call(settings: Config, config: Path, again: str, kernels: Path) -> Seq
     `again`.
     """
     from nodeprint.campaign import node_lists, plans, preparation
+    from nodeprint.campaign.launchers import launcher_registry
     from nodeprint.judge import acceptance
     from nodeprint.settings import config as configuration
 
-    configuration.check_files(settings, config)
+    launcher_registry.check(settings, config)
     plan = configuration.plan(settings)
     acceptance.check_limits(Path(settings.acceptance), [row.name for row in configuration.read_plan(plan)])
     names = node_lists.expand(again, "--again")
-    plans.check(plan, kernels, config, here=settings.launch == "here")
+    plans.check(plan, kernels, config, here=launcher_registry.launcher(settings.launch).is_here)
     preparation.check(settings, names)
     return names
 
@@ -67,9 +68,9 @@ def discover(
 
     Writes the sample sheet of the campaign (nodes.tsv) and prints the directory of the campaign. Measures nothing.
     """
-    from nodeprint.campaign import inventory, plans, preparation
     from nodeprint.campaign import node_sheet as sheet
-    from nodeprint.campaign import slurm as slurm_sheet
+    from nodeprint.campaign import plans, preparation
+    from nodeprint.campaign.launchers.launcher_registry import launcher
     from nodeprint.judge import acceptance
     from nodeprint.settings import config as configuration
 
@@ -78,30 +79,23 @@ def discover(
         raise NodeprintError("there is no configuration", where=config, key="--config", advice=advice)
     settings = configuration.load(config)
     names = check_call(settings, config, again, hashes.parent)
-
-    def find() -> list[sheet.Node]:
-        if settings.launch == "ansible":
-            return inventory.find(settings)
-        return [sheet.local()] if settings.launch == "here" else slurm_sheet.find(settings.slurm)
+    named = launcher(settings.launch)
 
     def is_available(name: str) -> bool:
         row = planned.get(name)
         return row is not None and not plans.unavailable(hashes.parent, row.kernel, row.arguments.split())
 
-    planned = {
-        row.name: row for row in configuration.read_plan(configuration.plan(settings)) if settings.launch == "here"
-    }
+    planned = {row.name: row for row in configuration.read_plan(configuration.plan(settings)) if named.is_here}
     folder = preparation.prepare(
         settings,
-        find,
+        lambda: named.nodes(settings),
         names,
         preparation.read_hashes(hashes),
         _read_whole(configuration.campaign_folder(settings)),
         is_available,
     )
     acceptance.keep(Path(settings.acceptance), folder)
-    if settings.launch == "slurm":
-        slurm_sheet.check_jobs(settings, sheet.read_sheet(folder / "nodes.tsv"), hashes.parent, config)
+    plans.check_jobs(settings, sheet.read_sheet(folder / "nodes.tsv"), hashes.parent, config)
     typer.echo(folder)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from nodeprint import reading
+from nodeprint import addons, reading
 from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.settings import checked_yaml
 from nodeprint.settings.config_file import Config
@@ -38,6 +38,8 @@ def checked(content: dict[str, Any], path: Path | str) -> Config:
     if "measure" not in content:
         by_default = (name for name, known in measurements().items() if config.preset in known.by_default)
         config = replace(config, measure=tuple(by_default))
+    if not addons.has(addons.LAUNCHERS, config.launch):
+        raise NodeprintError(addons.unknown(addons.LAUNCHERS, config.launch), where=path, key="launch")
     _check_rack_pattern(config.slurm.rack_pattern, path)
     _check_measure(config, path)
     _check_arguments(config.arguments, path)
@@ -111,31 +113,25 @@ def _check_rack_pattern(pattern: str, path: Path | str) -> None:
         raise NodeprintError("must have exactly one group", where=path, key="slurm.rack_pattern", advice=advice)
 
 
-def check_files(config: Config, path: Path) -> None:
-    """Check that the files of `acceptance`, `inventory`, `site.logo` and `site.setup` exist.
+def check_files(config: Config, path: Path, *, is_here: bool, shares_directory: bool) -> None:
+    """Check that the files of `acceptance`, `site.logo` and `site.setup` exist.
 
-    `site.setup` must exist on this machine if it is measured here, or if its path is relative: all nodes see the
-    campaign's own directory. Raises NodeprintError naming `path`, the configuration.
+    `site.setup` must exist on this machine if it is measured (`is_here`) or the path is relative. A relative path needs
+    nodes that see the campaign's own directory (`shares_directory`). Raises NodeprintError naming `path`, the
+    configuration.
     """
     if not Path(config.acceptance).is_file():
         advice = "name a file (an empty one changes nothing), or take config/acceptance.yaml from `nodeprint sources`"
         raise NodeprintError(f"{config.acceptance} is not there", where=path, key="acceptance", advice=advice)
-    by_ansible, inventory = config.launch == "ansible", config.inventory
-    if by_ansible and not is_host_list(inventory) and not (inventory and Path(inventory).exists()):
-        what = f"{inventory} is not there" if inventory else "`launch: ansible` needs one"
-        advice = (
-            "name an Ansible inventory, as ansible/inventory.example.yml, or call `make run LAUNCH=ansible HOSTS=a,b,c`"
-        )
-        raise NodeprintError(what, where=path, key="inventory", advice=advice)
     logo = config.site.logo
     if logo and not Path(logo).is_file():
         advice = "name a PNG or SVG file, or leave it empty"
         raise NodeprintError(f"{logo} is not there", where=path, key="site.logo", advice=advice)
     setup = config.site.setup
-    if setup and by_ansible and not Path(setup).is_absolute():
+    if setup and not shares_directory and not Path(setup).is_absolute():
         advice = "name the file by its full path on the nodes"
         raise NodeprintError("the nodes do not see this directory", where=path, key="site.setup", advice=advice)
-    if setup and (config.launch == "here" or not Path(setup).is_absolute()) and not Path(setup).is_file():
+    if setup and (is_here or not Path(setup).is_absolute()) and not Path(setup).is_file():
         advice = "name a file that can be sourced, or leave it empty"
         raise NodeprintError(f"{setup} is not there", where=path, key="site.setup", advice=advice)
 

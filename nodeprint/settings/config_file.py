@@ -81,46 +81,22 @@ class Mpi:
 
 
 @dataclass(frozen=True)
-class Slurm:
-    """With `launch: slurm`: selection of nodes, and submission and polling of their jobs."""
+class Jobs:
+    """With `launch` of another scheduler: selection of nodes, and submission and polling of their jobs."""
 
     partition: Annotated[
         Names,
-        key("the partition, or several separated by commas; empty: all"),
+        key("the partition (a queue elsewhere), or several separated by commas; empty: all"),
     ] = ""
     nodes: Annotated[
         str,
         written(r"^([A-Za-z0-9_][A-Za-z0-9_.,\[\]-]*)?$", "names as Slurm lists them, such as cn[001-400],cn512"),
         key("only these nodes, in Slurm's list syntax"),
     ] = ""
-    racks: Annotated[Names, key("only nodes of these racks, separated by commas")] = ""
-    rack_pattern: Annotated[
-        str,
-        key('a regular expression with one group, the rack, for node names and features, such as `"(r[0-9]+)n[0-9]+"`'),
-    ] = ""
-    switches: Annotated[
-        Names, key("only nodes of these leaf switches (`scontrol show topology`), separated by commas")
-    ] = ""
-    feature: Annotated[
-        str,
-        written(r"^[A-Za-z0-9_.:=-]*$", "a name of letters, digits and `_ . : = -`"),
-        key("only nodes with this active feature"),
-    ] = ""
-    reservation: Annotated[Name, key("only nodes of this reservation, and jobs run in it, such as for maintenance")] = (
-        ""
-    )
-    account: Annotated[Name, key("account of the jobs; empty: Slurm's default")] = ""
-    qos: Annotated[Name, key("QOS of the jobs; empty: Slurm's default")] = ""
-    wake: Annotated[bool, key("`true`: also measure powered-down nodes, which their jobs power up")] = False
     deadline_hours: Annotated[
         float, key("cancel a job that has not started this many hours after its submission", gt=0, le=8760)
     ] = 24.0
     minutes: Annotated[int, key("time limit of a node's job; 0: derived from the plans of the kernels", ge=0)] = 0
-    cpu_freq: Annotated[
-        str,
-        written(r"^[A-Za-z0-9:-]*$", "as srun's --cpu-freq takes it, such as performance or 2400000"),
-        key("a frequency or governor for `srun --cpu-freq`, which then starts node-run"),
-    ] = ""
     jobs_at_a_time: Annotated[
         int,
         key(
@@ -130,12 +106,12 @@ class Slurm:
     ] = 500
     submissions_per_second: Annotated[
         float,
-        key("maximum rate of sbatch calls", gt=0, le=100),
+        key("maximum rate of submissions", gt=0, le=100),
     ] = 5.0
     poll_seconds: Annotated[
         float,
         key(
-            "interval between squeue calls, plus a second per hundred queued jobs",
+            "interval between queries of the queue, plus a second per hundred queued jobs",
             ge=1,
         ),
     ] = 20.0
@@ -156,7 +132,37 @@ class Slurm:
     extra: Annotated[
         str,
         written(r"^[A-Za-z0-9_.,:=/+%@ -]*$", "options of letters, digits, blanks and `_ . , : = / + % @ -`"),
-        key("more sbatch options, such as `--licenses=x`; nodeprint sets CPUs, memory and node list"),
+        key("more options of the submit command, such as `--licenses=x`; nodeprint sets CPUs, memory and node"),
+    ] = ""
+
+
+@dataclass(frozen=True)
+class Slurm(Jobs):
+    """With `launch: slurm`: selection of nodes, and submission and polling of their jobs."""
+
+    racks: Annotated[Names, key("only nodes of these racks, separated by commas")] = ""
+    rack_pattern: Annotated[
+        str,
+        key('a regular expression with one group, the rack, for node names and features, such as `"(r[0-9]+)n[0-9]+"`'),
+    ] = ""
+    switches: Annotated[
+        Names, key("only nodes of these leaf switches (`scontrol show topology`), separated by commas")
+    ] = ""
+    feature: Annotated[
+        str,
+        written(r"^[A-Za-z0-9_.:=-]*$", "a name of letters, digits and `_ . : = -`"),
+        key("only nodes with this active feature"),
+    ] = ""
+    reservation: Annotated[Name, key("only nodes of this reservation, and jobs run in it, such as for maintenance")] = (
+        ""
+    )
+    account: Annotated[Name, key("account of the jobs; empty: Slurm's default")] = ""
+    qos: Annotated[Name, key("QOS of the jobs; empty: Slurm's default")] = ""
+    wake: Annotated[bool, key("`true`: also measure powered-down nodes, which their jobs power up")] = False
+    cpu_freq: Annotated[
+        str,
+        written(r"^[A-Za-z0-9:-]*$", "as srun's --cpu-freq takes it, such as performance or 2400000"),
+        key("a frequency or governor for `srun --cpu-freq`, which then starts node-run"),
     ] = ""
 
 
@@ -173,10 +179,11 @@ class Config:
         RequiredPath, key("directory of the campaigns; on a cluster, all nodes and this host must share it")
     ] = "results"
     launch: Annotated[
-        Literal["here", "slurm", "ansible"],
+        str,
+        written(r"^[A-Za-z0-9_-]+$", "`here`, `slurm`, `ansible`, or a launcher of another package"),
         key(
             "`here` measures this machine, `slurm` runs one job per node, `ansible` uses the hosts of "
-            "`inventory` without a scheduler"
+            "`inventory` without a scheduler. Another package can add a launcher"
         ),
     ] = "here"
     inventory: Annotated[
@@ -237,3 +244,4 @@ class Config:
     site: Site = Site()
     mpi: Mpi = Mpi()
     slurm: Slurm = Slurm()
+    scheduler: Jobs = Jobs()

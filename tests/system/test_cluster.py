@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nodeprint.campaign import node_sheet
-from nodeprint.campaign import slurm as slurm_options
+from nodeprint.campaign.launchers import slurm as slurm_options
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data.format import records
 from nodeprint.errors import NodeprintError

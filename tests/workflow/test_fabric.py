@@ -92,16 +92,15 @@ def test_nodes_of_two_partitions_are_measured_apart_and_what_was_not_measured_is
 def test_messages_need_two_nodes_and_a_launcher(tmp_path: Path, lines: list[str], nodes: str, says: str) -> None:
     (tmp_path / "hosts").touch()
     config = settings(tmp_path, *(line.format(hosts=tmp_path / "hosts") for line in lines))
-    assert FABRIC.nothing_to_measure(config, [Node(name, name) for name in nodes]) == says
+    assert FABRIC.nothing_to_measure(config, [Node(name, name) for name in nodes], 7) == says
 
 
 def test_ranks_are_started_in_the_partition_of_their_nodes(tmp_path: Path) -> None:
-    nodes = [Node(name, name, partition="x") for name in "ab"]
-    slurms = FABRIC.launcher(settings(tmp_path, "launch: slurm"), nodes, 7)
+    slurms = FABRIC.ranks_command(settings(tmp_path, "launch: slurm"), "x", 7)
     assert slurms.startswith("srun --mpi=pmix --job-name=linktest --partition=x --time=7 ")
     assert "--nodelist={nodes} --nodes={count} --ntasks={ranks}" in slurms, "which the kernel fills in"
     own = settings(tmp_path, "launch: slurm", "mpi: {fabric_launcher: 'mine -p {partition} {nodes}'}")
-    assert FABRIC.launcher(own, nodes, 7) == "mine -p x {nodes}"
+    assert FABRIC.ranks_command(own, "x", 7) == "mine -p x {nodes}"
 
 
 def test_each_run_has_a_seed_of_its_own_and_the_patience_of_the_campaign(tmp_path: Path) -> None:

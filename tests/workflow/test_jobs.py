@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,8 +15,10 @@ from typing import Any
 
 import pytest
 
-from nodeprint.campaign import lost_jobs, slurm
+from nodeprint.campaign import followed, lost_jobs
 from nodeprint.campaign import preparation as campaigns
+from nodeprint.campaign.launchers import slurm
+from nodeprint.campaign.launchers.launcher import JobState
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config
@@ -25,7 +28,6 @@ from tests.support.schemas import valid
 
 sys.path.insert(0, str(ROOT / "workflow"))
 jobs: Any = import_module("snakemake_executor_plugin_nodeprint.jobs")
-commands: Any = import_module("snakemake_executor_plugin_nodeprint.commands")
 
 
 @pytest.fixture
@@ -59,7 +61,7 @@ def begin(fake: Path, tmp_path: Path) -> Callable[..., Any]:
         times |= {"per_second": 1000, "poll_s": 2} | seconds
         for node in nodes:
             words = " ".join(slurm.sbatch_words(node, settings.slurm, 5))
-            resources = {"sbatch": words, "slurm_name": "nodeprint-x-1"} | times
+            resources = {"submit_options": words, "job_name": "nodeprint-x-1"} | times
             launch.take(jobs.job_of(campaigns.job_folder(folder, node), f"node-run --node {node.node}", resources))
         assert launch.has_lock()
         held.append(launch)
@@ -212,7 +214,7 @@ def test_what_never_fits_does_not_wait_for_other_jobs_of_the_user(
     moment = [1000.0]
     call = begin(1, unavailable_s=600)
     monkeypatch.setattr(jobs.time, "monotonic", lambda: moment[0])
-    monkeypatch.setattr(jobs.commands, "user_has_jobs", lambda: True)
+    monkeypatch.setattr(call.launcher, "user_has_jobs", lambda: True)
     (fake / "refusal").write_text(refusal)
     of(call, 0).looked_for = True
     for later in (0.0, 590.0, 601.0, 90000.0):
@@ -541,6 +543,37 @@ def test_a_job_that_asks_for_more_than_it_may_have_does_not_wait_for_a_day(
     assert of(call, 0).why == f"Slurm job 1 waited 1 minutes ({reason}); it was canceled"
 
 
+def test_a_scheduler_without_deadlines_gets_its_late_jobs_ended(
+    begin: Callable[..., Any], fake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = begin(2, silence_s=7200)
+    call.poll(0.0)
+    call.fill()
+    followed.note(of(call, 1).folder, submitted=datetime.now(UTC))
+    path = of(call, 0).folder / followed.NAME
+    early = datetime.now(UTC) - timedelta(hours=3)
+    path.write_text(json.dumps({"submitted": early.isoformat(), "ended": ""}))
+    call.poll(10.0)
+    assert of(call, 0).outcome == "", "Slurm has deadlines of its own"
+    monkeypatch.setattr(call.launcher, "has_deadlines", False, raising=False)
+    call.poll(20.0)
+    assert [job.outcome for job in all_of(call)] == ["absent", ""]
+    assert of(call, 0).why == f"Slurm job {of(call, 0).id} did not start within 2 hours; it was canceled"
+    assert (fake / "canceled").read_text() == f"{of(call, 0).id}\n"
+
+
+def test_a_job_that_runs_on_a_silent_node_is_given_up_as_one_that_waits_for_it(begin: Callable[..., Any]) -> None:
+    call = begin(1, unavailable_s=60)
+    call.poll(0.0)
+    call.fill()
+    silent = JobState(of(call, 0).id, "RUNNING", "unreachable", stuck="node")
+    for now in (10.0, 69.0, 71.0):
+        assert of(call, 0).outcome == ""
+        call.wait_or_run(of(call, 0), silent, now)
+    says = "was followed for 1 minutes for the node, which is drained: DIMM 7 is bad; it was canceled"
+    assert of(call, 0).why == f"Slurm job {of(call, 0).id} {says}"
+
+
 def test_many_nodes_of_the_same_reason_are_counted(
     begin: Callable[..., Any], fake: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -632,8 +665,8 @@ def test_what_takes_too_long_is_left_after_its_time(
     call.poll(0.0)
     if patience == "STOP_S":
         call.fill()
-        listed = commands.queue(call.names())
-        monkeypatch.setattr(commands, "queue", lambda names: listed)
+        listed = call.launcher.follow(call.names())
+        monkeypatch.setattr(call.launcher, "follow", lambda names: listed)
 
     def sleep(seconds: float) -> None:
         moment[0] += max(seconds, 1e-3)

@@ -19,7 +19,9 @@ from nodeprint.campaign import preparation as campaigns
 from nodeprint.settings import config as configuration
 from nodeprint.campaign import node_sheet as sheets
 from nodeprint.campaign import recheck as rechecks
-from nodeprint.campaign import inventory, plans, slurm
+from nodeprint.campaign import plans
+from nodeprint.campaign.launchers.launcher import Engine, Scheduler, job_name
+from nodeprint.campaign.launchers.launcher_registry import launcher
 from nodeprint.errors import NodeprintError
 
 # Of a module the working folder may have kernels of its own.
@@ -34,17 +36,17 @@ try:
     # The file alone, as `nodeprint discover` reads it: Snakemake would merge it into config/config.yaml.
     CONFIG = Path([*workflow.overwrite_configfiles, *workflow.configfiles][0])
     SETTINGS = configuration.load(CONFIG)
+    LAUNCHER = launcher(SETTINGS.launch)
 except NodeprintError as error:
     raise WorkflowError(str(error))
 
 CAMPAIGN = configuration.campaign_folder(SETTINGS)
 # Another configuration has another name here: an edited one is noticed whatever clocks and copies do to times.
 DISCOVERED = campaigns.discovered(CAMPAIGN, SETTINGS)
-SLURM = SETTINGS.launch == "slurm"
 # What is called to measure, as sentences name it.
 CALL = shlex.join(
     ["snakemake"]
-    + ["--workflow-profile", "profiles/slurm"] * SLURM
+    + ["--workflow-profile", "profiles/slurm"] * (LAUNCHER.executor != "local")
     + ["--configfile", str(CONFIG)] * (CONFIG != Path("config/config.yaml"))
 )
 
@@ -110,7 +112,7 @@ def round_outcomes(number):
         wait_for_sheet()
         nodes = [node for node in sheet().values() if node.measure]
         jobs = {node.node: node.job for node in rechecks.first_jobs(CAMPAIGN, nodes)}
-    if SETTINGS.launch == "ansible":
+    if isinstance(LAUNCHER, Engine):
         listed = CAMPAIGN / f"launch/{f'recheck{number}' if number else 'pending'}.tsv"
         there = listed.exists() and listed.stat().st_size
         return [listed.with_suffix(".outcomes.tsv")] if there else []
@@ -167,19 +169,19 @@ def stop_where_nodes_are_not_measured():
     elsewhere = [
         node.node for node in sheet().values() if node.measure and node.host != here
     ]
-    if elsewhere and SETTINGS.launch == "here":
+    if elsewhere and LAUNCHER.is_here:
         raise WorkflowError(
             f"{CAMPAIGN}/nodes.tsv: {elsewhere[0]} is not this host; set `launch` in {CONFIG}"
         )
 
 
 def stop_where_another_executor_measures():
-    """Under Slurm the executor of this workflow alone puts a job onto its node, elsewhere that of Snakemake itself."""
+    """Only the executor that the launcher names puts a job onto its node."""
     plugin = workflow.executor_plugin  # none is there where Snakemake only lists
-    right = "nodeprint" if SLURM else "local"
+    right = LAUNCHER.executor
     if not plugin or workflow.dryrun or workflow.touch or plugin.name == right:
         return
-    other = "" if SLURM else ", or set `launch: slurm`"
+    other = ", or set `launch: slurm`" if right == "local" else ""
     stop(
         f"{CONFIG}: launch: with `{SETTINGS.launch}` nodes are measured through the executor `{right}` alone, as "
         f"`{plugin.name}` would measure other hosts under their names: call `{CALL}`{other}"

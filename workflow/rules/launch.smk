@@ -1,5 +1,5 @@
-# Ansible measures all hosts of a list in one call, as it is the engine there: those without an outcome
-# (launch/pending.tsv, from `nodeprint discover`), and those of a recheck.
+# An engine, such as Ansible, measures all hosts of a list in one call: those without an outcome (launch/pending.tsv, from
+# `nodeprint discover`), and those of a recheck.
 rule launch:
     input:
         CAMPAIGN / "launch/{nodes}.tsv",
@@ -13,9 +13,9 @@ rule launch:
         "../../environment.yml"
     params:
         python=python(),
-        script=workflow.source_path("../scripts/launch_ansible.py"),
+        script=workflow.source_path("../scripts/launch.py"),
         campaign=CAMPAIGN,
-        inventory=inventory.path(SETTINGS),
+        config=CONFIG,
     shell:
-        "{params.python} {params.script:q} {params.campaign:q} {input:q} {output:q} {params.inventory:q}"
+        "{params.python} {params.script:q} {params.campaign:q} {input:q} {output:q} {params.config:q}"
         " 2>&1 | tee {log:q} >&2"

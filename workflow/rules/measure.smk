@@ -11,11 +11,11 @@ rule measure:
         CAMPAIGN / "nodes/{node}/job{job}/node-run.log",
     conda:
         "../../environment.yml"
-    # all of the machine: nothing runs beside a measurement. Slurm gives the whole node by --exclusive. (Without cores
+    # all of the machine: nothing runs beside a measurement. A scheduler gives the whole node. (Without cores
     # Snakemake's local executor does not begin, and other executors are refused.)
-    threads: 1 if SLURM else workflow.resource_settings.cores or 1
+    threads: 1 if LAUNCHER.executor != "local" else workflow.resource_settings.cores or 1
     resources:
-        **slurm_resources(),
+        **job_resources(),
     params:
         step=STEP,
         node_run=SOURCES / "node-run",

@@ -1,13 +1,12 @@
 """LinkTest between the nodes of a campaign: for each partition, run and measurement a job; then its status.json.
 
-Nodes of two partitions are measured apart, as Slurm gives no job nodes of both; one job after the other, as they may
-share switches.
+Nodes of two partitions are measured apart, as a scheduler gives no job nodes of both. One job follows the other, as
+they may share switches.
 
 USAGE   fabric.py CONFIG JOB MINUTES     JOB: <campaign>/fabric/job<J>; MINUTES: of a job
 """
 
 import gzip
-import shlex
 import subprocess
 import sys
 import time
@@ -16,9 +15,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 from nodeprint import files
-from nodeprint.campaign import job_status, node_sheet, slurm
+from nodeprint.campaign import job_status, node_sheet
 from nodeprint.campaign import preparation as campaigns
 from nodeprint.campaign.job_status import JobStatus, RunOutcome, RunOutcomeWord
+from nodeprint.campaign.launchers.launcher_registry import launcher
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data.job import fabric_records
 from nodeprint.errors import NodeprintError
@@ -38,22 +38,17 @@ def partitions(campaign: Path) -> dict[str, list[Node]]:
     return by_partition
 
 
-def launcher(config: Config, nodes: list[Node], minutes: int) -> str:
-    """What starts the ranks: the configuration's text, or srun with an allocation of its own."""
-    own = config.mpi.fabric_launcher
-    asked = shlex.join(slurm.allocation_words(nodes[0].partition, config.slurm, minutes))
-    return own.replace("{partition}", nodes[0].partition) or (
-        f"srun --mpi=pmix --job-name=linktest {asked}"
-        " --nodelist={nodes} --nodes={count} --ntasks={ranks} --ntasks-per-node={per_node} --exclusive --mem=0"
-        " --cpu-bind=none --kill-on-bad-exit=1"
-    )
+def ranks_command(config: Config, partition: str, minutes: int) -> str:
+    """What starts the ranks: the configuration's text, or the launcher's, which has an allocation of its own."""
+    own = config.mpi.fabric_launcher.replace("{partition}", partition)
+    return own or launcher(config.launch).fabric_command(config, partition, minutes)
 
 
-def nothing_to_measure(config: Config, nodes: list[Node]) -> str:
+def nothing_to_measure(config: Config, nodes: list[Node], minutes: int) -> str:
     """Why nothing can be measured between these nodes; empty where it can."""
-    if config.launch == "here" or len(nodes) < 2:
+    if launcher(config.launch).is_here or len(nodes) < 2:
         return f"{nodes[0].node} alone has no link to another node"
-    if config.launch == "ansible" and not config.mpi.fabric_launcher:
+    if not ranks_command(config, nodes[0].partition, minutes):
         return "there is no srun without Slurm: set mpi.fabric_launcher"
     return ""
 
@@ -91,9 +86,9 @@ def words(config: Config, nodes: list[Node], job: str, run: int, minutes: int) -
         "--seed",
         str(1000 * int(job) + run),
         "--launcher",
-        quote(launcher(config, nodes, minutes), safe="/:=,+@{}"),
+        quote(ranks_command(config, nodes[0].partition, minutes), safe="/:=,+@{}"),
         "--patience",
-        str(round(config.slurm.deadline_hours * 3600 + 600)),
+        str(round(launcher(config.launch).jobs(config).deadline_hours * 3600 + 600)),
     ]
 
 
@@ -103,7 +98,7 @@ def outcomes(campaign: Path, config: Config, folder: Path, minutes: int) -> Iter
         for run in range(1, config.runs + 1):
             for name, arguments in configuration.fabric_plan(config):
                 outcome: RunOutcomeWord = "unavailable"
-                code, seconds, message = 0, 0.0, nothing_to_measure(config, nodes)
+                code, seconds, message = 0, 0.0, nothing_to_measure(config, nodes, minutes)
                 if not message:
                     out = folder / partition / f"run{run}" / f"{name}.jsonl"
                     asked = words(config, nodes, folder.name.removeprefix("job"), run, minutes)

@@ -1,15 +1,16 @@
-"""A Snakemake executor for measuring: each job of Snakemake is a job of Slurm on one whole node.
+"""A Snakemake executor for measuring: each job of Snakemake is a job of a scheduler on one whole node.
 
-The job runs the command of the rule, without Snakemake or Python. The resources of a rule describe its jobs:
+The job runs the command of the rule, without Snakemake or Python. The launcher of the campaign's configuration submits
+and follows it (nodeprint/campaign/launchers/). The resources of a rule describe its jobs:
 
-    sbatch         options of sbatch, with one `--nodelist=NAME`
-    slurm_name     the name in Slurm, the same in every call; it and the node identify a job of a former call
+    submit_options options of the launcher's submit command, which name the node
+    job_name       the name in the scheduler, the same in every call; it and the node identify a job of a former call
     unavailable_s  longest wait for a node that is out of service, in seconds
     late_s         longest delay until the login node sees the files of a node, in seconds
     silence_s      longest wait for a controller that does not answer, in seconds
     at_a_time      most jobs of the campaign in the queue, whatever --jobs allows
     per_second     most submissions a second
-    poll_s         interval between calls of squeue, in seconds
+    poll_s         interval between queries of the queue, in seconds
 
 The first output of a rule is status.json in the directory of its job, which also gets launch.log. The campaign is three
 directories above. If a job ends without status.json after its `retries`, the executor writes one with the reason, and

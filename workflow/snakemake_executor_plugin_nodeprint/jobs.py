@@ -1,10 +1,11 @@
-"""The Slurm jobs of a campaign, submitted and followed until each has an outcome or a reason.
+"""A scheduler's jobs of a campaign, submitted and followed until each has an outcome or a reason.
 
-The state of a job follows from its status.json, then from squeue, scontrol, and sacct if there is accounting. "No
-answer" never means "gone". Name and node identify a job. So a call after a killed one finds the queued jobs and submits
-nothing twice, even if the kill came right after sbatch.
+The state of a job follows from its status.json, then from its launcher. "No answer" never means "gone". Name and node
+identify a job. So a call after a killed one finds the queued jobs and submits nothing twice, even if the kill
+came right after a submission.
 
-The campaign's launch/jobs.tsv has node, job, Slurm's number, state and reason of each. The call holds launch/lock.
+The campaign's launch/jobs.tsv has node, job, the scheduler's number, state and reason of each. The call holds
+launch/lock.
 """
 
 from __future__ import annotations
@@ -27,78 +28,70 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nodeprint import files, reading
-from nodeprint.campaign import followed, job_status, node_lists, slurm
+from nodeprint.campaign import followed, job_status, node_lists
+from nodeprint.campaign.launchers.launcher import (
+    ENDED,
+    QUEUED,
+    UNKNOWN_END,
+    JobKey,
+    JobState,
+    NoAnswerError,
+    RefusedError,
+    Submission,
+)
+from nodeprint.campaign.launchers.launcher_registry import scheduler
 from nodeprint.errors import CannotWriteError, NodeprintError, printable
-from snakemake_executor_plugin_nodeprint import commands
-from snakemake_executor_plugin_nodeprint.commands import Listed, NoAnswerError, RefusedError
+from nodeprint.settings import config as configuration
 
-#: squeue is asked a second later for each hundred jobs in the queue.
+#: The queue is asked for a second later for each hundred jobs in it.
 JOBS_A_SECOND = 100
-#: Of so many jobs that ended without an outcome scontrol is asked in one turn.
+#: So many jobs that ended without an outcome are asked about in one turn.
 ASKED_EACH = 20
 #: The folders are looked at this often, or so rarely that it takes a hundredth of the time.
 LOOK_S, LONGEST_LOOK_S = 0.25, 5.0
 #: Jobs are submitted for so long before the others are looked at again: with 5,000 jobs that takes 60 ms.
 FILL_S = 5.0
-#: So many calls of sbatch wait for their answer at a time: a busy controller answers late.
+#: So many submissions wait for their answer at a time: a busy controller answers late.
 AT_ONCE = 8
 #: A job that ended without an order may have written its outcome a moment before; an orderly one surely has.
 CUT_S = 5.0
 #: After an interruption the kernels have this long to stop (node-run waits less for its own).
 STOP_S = 60.0
-#: sbatch refuses by a limit of the user, the account or the QOS. Which one it is stands in a line of its own, where
-#: Slurm writes that (man squeue, "JOB REASON CODES"): as many jobs as are allowed, or more than a job may have.
-_LIMIT = re.compile(r"violates accounting/QOS policy|(QOS|Assoc)\w+")
-_FULL = re.compile(r"\b(QOS|Assoc)\w*(SubmitJob|MaxJobs|GrpJobs)\w*", re.IGNORECASE)
-_TOO_MUCH = re.compile(r"\b(QOS|Assoc)(Max|Min|Grp)\w*")
-#: What a pending job waits for that does not come by itself: its node is out of service, or it asks for more than it
-#: may have, or for what it may not use.
-_STUCK = re.compile(
-    r"UnavailableNodes:|DOWN, DRAINED|Partition(Time|Node)Limit|BadConstraints|Invalid(Account|QOS)|"
-    r"not permitted to use this partition|(Account|QOS)NotAllowed|(QOS|Assoc)Max\w*PerJob|QOSMin\w*|"
-    r"(QOS|Assoc)\w*MaxWall\w*"
-)
 #: So many nodes with the same reason are named at once, the others in one line at the end.
 NAMED = 3
 
 
-def say(text: str) -> None:
-    """Print a line for the terminal and the log, whose reader may be gone."""
-    with suppress(OSError):
-        print(f"slurm: {printable(text, 600)}", file=sys.stderr)
-
-
 @dataclass
 class Job:
-    """The job of a node: its request to Slurm, its last state there, and its outcome."""
+    """The job of a node: its request to the scheduler, its last state there, and its outcome."""
 
     folder: Path
-    #: What Slurm runs.
+    #: What the scheduler runs.
     command: str
-    #: Options of sbatch.
+    #: Options of the submit command.
     options: list[str]
-    #: Its name in Slurm.
+    #: Its name in the scheduler.
     name: str
-    #: How long its node, its files and Slurm itself are waited for.
+    #: How long its node, its files and the scheduler itself are waited for.
     unavailable_s: float
     late_s: float
     silence_s: float
     #: So many jobs of its campaign may be in the queue, and so many are submitted in a second.
     at_a_time: int
     per_second: float
-    #: squeue is asked this often.
+    #: The queue is asked for this often.
     poll_s: float
     id: str = ""
     state: str = ""
     reason: str = ""
-    #: Its exit code, once it has ended, as scontrol prints it.
+    #: Its exit code, once it has ended, as the launcher has it.
     code: str = ""
     #: When it was first seen to wait for its node, and to have ended without an outcome (seconds).
     since: float | None = None
     ended_s: float | None = None
     outcome: str = ""
     why: str = ""
-    #: Whether squeue was asked for it: a former call may have submitted it.
+    #: Whether the queue was asked for it: a former call may have submitted it.
     looked_for: bool = False
 
     @property
@@ -114,6 +107,11 @@ class Job:
         """Its number among the node's jobs."""
         return self.folder.name.removeprefix("job")
 
+    @property
+    def key(self) -> JobKey:
+        """Its name and node, which identify it in the scheduler."""
+        return self.name, self.node
+
 
 def job_of(folder: Path, command: str, resources: Mapping[str, object]) -> Job:
     """The job of a rule that writes into `folder`."""
@@ -124,8 +122,8 @@ def job_of(folder: Path, command: str, resources: Mapping[str, object]) -> Job:
     return Job(
         folder,
         command,
-        shlex.split(str(resources["sbatch"])),
-        str(resources["slurm_name"]),
+        shlex.split(str(resources["submit_options"])),
+        str(resources["job_name"]),
         number("unavailable_s"),
         number("late_s"),
         number("silence_s"),
@@ -136,10 +134,10 @@ def job_of(folder: Path, command: str, resources: Mapping[str, object]) -> Job:
 
 
 def script(folder: Path, command: str) -> str:
-    """Return the script that Slurm runs: `command`, with its output in launch.log in `folder`.
+    """Return the script that the scheduler runs: `command`, with its output in launch.log in `folder`.
 
-    slurmstepd would open a log by its name, even a symbolic link of another user in a shared directory, or a pipe
-    without a reader. So Slurm writes nothing (`--output=/dev/null`). The script opens a new file (`set -C` is O_EXCL)
+    A scheduler would open a log by its name. That may be a symbolic link of another user in a shared directory, or a
+    pipe without a reader. So it writes nothing (into /dev/null). The script opens a new file (`set -C` is O_EXCL)
     and renames it.
     """
     log = shlex.quote(str(folder.absolute() / "launch.log"))
@@ -156,6 +154,15 @@ def outcome(folder: Path) -> str:
         os.scandir(folder).close()  # NFS asks its server for a folder that is opened
     status = job_status.known(folder)
     return status.outcome if status is not None else ""
+
+
+def is_late(job: Job) -> bool:
+    """Return whether a job that waits was submitted longer ago than its deadline; a call after this one sees it too."""
+    try:
+        submitted = datetime.fromisoformat(followed.read(job.folder).submitted)
+    except ValueError:  # nobody noted when
+        return False
+    return (datetime.now(UTC) - submitted).total_seconds() > job.silence_s
 
 
 def last_words(folder: Path) -> str:
@@ -182,23 +189,29 @@ class Launch:
 
     def __init__(self, campaign: Path) -> None:
         self.home = campaign / "launch"
+        self.launcher = scheduler(configuration.kept(campaign).launch)
         self.jobs: dict[Path, Job] = {}
-        self.most = sys.maxsize  # jobs in the queue, as far as the site asks for and Slurm lets this user
+        self.most = sys.maxsize  # jobs in the queue, as far as the site asks for and the scheduler lets this user
         self.lock = -1
-        self.known = False  # whether squeue has answered since the last submission that may have gone through
+        self.known = False  # whether the queue is known since the last submission that may have gone through
         self.polled, self.looked, self.cost_s = -1e9, -1e9, 0.0
         self.next_submission = -1e9  # when the next one may be
         self.poll_s = math.inf
-        self.asked: set[str] = set()  # the names of jobs that squeue was asked for
-        self.listed: dict[tuple[str, str], Listed] = {}  # its last answer
+        self.asked: set[str] = set()  # the names of jobs that the queue was asked for
+        self.listed: dict[JobKey, JobState] = {}  # its last answer
         self.noted = -1e9
         self.silent_since: float | None = None
-        self.refused_since: float | None = None  # sbatch takes none of the jobs, and Slurm does not say by which limit
+        self.refused_since: float | None = None  # it takes none of the jobs, and does not say by which limit
         self.written = ""
         self.alike: dict[str, list[str]] = {}  # nodes without an outcome, by the reason
         self.began = time.monotonic()
         self.waits = self.canceled = False
         self.stepping = threading.Lock()
+
+    def say(self, text: str) -> None:
+        """Print a line for the terminal and the log, whose reader may be gone."""
+        with suppress(OSError):
+            print(f"{self.launcher.name}: {printable(text, 600)}", file=sys.stderr)
 
     def take(self, job: Job) -> None:
         """Follow a job, too, which may be a new attempt of one."""
@@ -210,10 +223,10 @@ class Launch:
 
     def adopt(self, job: Job) -> bool:
         """Take over a job that a former call has submitted; whether it did. Only this call submits while it has the
-        lock, so any answer of squeue since then has it."""
+        lock, so any answer about the queue since then has it."""
         job.looked_for = job.name in self.asked
-        in_queue = self.listed.get((job.name, job.node))
-        if job.id or not in_queue or in_queue.state in slurm.ENDED:
+        in_queue = self.listed.get(job.key)
+        if job.id or not in_queue or in_queue.state in ENDED:
             return False
         job.id = in_queue.id
         return True
@@ -228,7 +241,7 @@ class Launch:
         return self.known and any(not job.id for job in self.open()[: self.most])
 
     def step(self) -> None:
-        """See what came back, ask Slurm where it is time, and submit what may be. Raises NodeprintError."""
+        """See what came back, ask the scheduler where it is time, and submit what may be. Raises NodeprintError."""
         with self.stepping:
             if self.canceled or not self.jobs or not self.has_lock():
                 return
@@ -247,7 +260,7 @@ class Launch:
     def has_lock(self) -> bool:
         """Hold the lock of the campaign's queue: one call at a time submits, also from two login nodes.
 
-        sbatch inherits it, so that the call after one that was killed waits until the job which was just being
+        The submit command inherits it. So the call after one that was killed waits until the job which was just being
         submitted is in the queue.
         """
         if self.lock >= 0:
@@ -259,7 +272,7 @@ class Launch:
             holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip() or "it has just begun"
             os.close(descriptor)
             if not self.waits:
-                say(f"waiting: another call submits the jobs of this campaign ({holder})")
+                self.say(f"waiting: another call submits the jobs of this campaign ({holder})")
             self.waits = True
             return False
         os.ftruncate(descriptor, 0)
@@ -278,86 +291,86 @@ class Launch:
         self.cost_s = self.looked - began
 
     def is_time_to_ask(self, now: float) -> bool:
-        """Whether squeue is asked: at once where it may have jobs of a former call, and then at intervals."""
+        """Whether the queue is asked for: at once where it may have jobs of a former call, and then at intervals."""
         in_queue = [job for job in self.open() if job.id]
         if now - self.polled < self.poll_s + len(in_queue) / JOBS_A_SECOND:
             return self.silent_since is None and any(not job.looked_for for job in self.open())
         return bool(in_queue) or not self.known
 
     def names(self) -> list[str]:
-        """The names of its jobs in Slurm, each once."""
+        """The names of its jobs in the scheduler, each once."""
         return sorted({job.name for job in self.jobs.values()})
 
     def poll(self, now: float) -> None:
-        """Ask squeue of all jobs at once, and look at each that is new in the queue or gone from it."""
+        """Ask for the state of all jobs at once, and look at each that is new in the queue or gone from it."""
         names = self.names()
         try:
-            self.listed = commands.queue(names)
+            self.listed = self.launcher.follow(names)
             gone = [job for job in self.open() if job.id and not self.is_listed(job) and job.ended_s is None]
             gone = [job for job in gone if not self.is_back(job)]
-            ended = commands.queue(names, ended=True) if gone else {}
+            gone = gone[:ASKED_EACH]
+            ends = self.launcher.how_ended({job.id: job.key for job in gone}) if gone else {}
         except NoAnswerError as silence:
             self.silence(now, str(silence))
             return
         self.known, self.polled, self.asked = True, time.monotonic(), set(names)
         if self.silent_since is not None:
-            say("Slurm answers again")
+            self.say(f"{self.launcher.title} answers again")
             self.silent_since = None
         if count := sum(self.adopt(job) for job in self.open()):
-            say(f"{count} of its jobs are in the queue already, and are followed")
+            self.say(f"{count} of its jobs are in the queue already, and are followed")
         for job in self.open():
             if job.id and self.is_listed(job):
-                self.wait_or_run(job, self.listed[job.name, job.node], now)
-        for job in gone[:ASKED_EACH]:
-            self.gone(job, ended.get((job.name, job.node)), now)
+                self.wait_or_run(job, self.listed[job.key], now)
+        for job in gone:
+            self.gone(job, ends.get(job.id, JobState(job.id, UNKNOWN_END)), now)
         self.settle(now)
 
     def is_listed(self, job: Job) -> bool:
         """Whether a job is in the queue."""
-        listed = self.listed.get((job.name, job.node))
-        return listed is not None and listed.id == job.id and listed.state not in slurm.ENDED
+        listed = self.listed.get(job.key)
+        return listed is not None and listed.id == job.id and listed.state not in ENDED
 
     def silence(self, now: float, answer: str) -> None:
-        """Report once that Slurm does not answer, and raise NodeprintError after the longest wait."""
+        """Report once that the scheduler does not answer, and raise NodeprintError after the longest wait."""
         self.known, self.polled = False, time.monotonic()
         if self.silent_since is None:
-            say(f"no answer from Slurm ({answer}); jobs that run go on, and it is asked again until it answers")
+            silent = f"no answer from {self.launcher.title} ({answer})"
+            self.say(f"{silent}; jobs that run go on, and it is asked again until it answers")
             self.silent_since = now
         patience_s = min(job.silence_s for job in self.jobs.values())
         if now - self.silent_since > patience_s:
             raise NodeprintError(
-                f"no answer from Slurm for {patience_s / 3600:g} h",
-                key="squeue",
+                f"no answer from {self.launcher.title} for {patience_s / 3600:g} h",
+                key=self.launcher.list_command.split()[0],
                 advice="its jobs were left as they are; the next call continues them",
             )
 
-    def wait_or_run(self, job: Job, listed: Listed, now: float) -> None:
-        """Take the state of a queued job from squeue, also of one that ended and was requeued."""
+    def wait_or_run(self, job: Job, listed: JobState, now: float) -> None:
+        """Take the state of a queued job, also of one that ended and was requeued."""
         job.state, job.reason, job.ended_s = listed.state, listed.reason, None
-        stuck = job.state == "PENDING" and _STUCK.search(job.reason)
-        job.since = (job.since or now) if stuck else None
-        if stuck:
-            self.stuck(job, now)
+        job.since = (job.since or now) if listed.stuck else None
+        if listed.stuck:
+            self.stuck(job, listed, now)
+        elif job.state in QUEUED and not self.launcher.has_deadlines and is_late(job):
+            with suppress(NoAnswerError):
+                self.launcher.cancel([job.id])
+                why = f"did not start within {job.silence_s / 3600:g} hours; it was canceled"
+                self.absent(job, f"{self.launcher.title} job {job.id} {why}")
 
-    def gone(self, job: Job, listed: Listed | None, now: float) -> None:
-        """Record how a job ended that left the queue, once; as ended if no command of Slurm knows it."""
-        of_job = listed if listed and listed.id == job.id else None
-        job.state, job.reason = (of_job.state, of_job.reason) if of_job else ("", "")
-        if of_job is None or of_job.state == "FAILED":
-            state, job.code, reason = commands.how_it_ended(job.id)
-            job.state, job.reason = state or job.state or "ENDED", reason or job.reason
-        if job.state in slurm.ENDED or job.state == "ENDED":
+    def gone(self, job: Job, end: JobState, now: float) -> None:
+        """Record how a job ended that left the queue, once."""
+        job.state, job.code, job.reason = end.state, end.exit_code, end.reason
+        if job.state in ENDED or job.state == UNKNOWN_END:
             job.ended_s = now
 
     def settle(self, now: float) -> None:
         """Give the jobs that ended without an outcome their reason when none can come any more."""
         for job in [job for job in self.open() if job.ended_s is not None][:ASKED_EACH]:
-            orderly = job.state in ("COMPLETED", "ENDED")
+            orderly = job.state in ("COMPLETED", UNKNOWN_END)
             patience_s = job.late_s if orderly else min(CUT_S, job.late_s)
             if not self.is_back(job) and job.ended_s is not None and now - job.ended_s >= patience_s:
-                why = slurm.ended(job.id, "" if job.state == "ENDED" else job.state, job.code, job.reason)
-                if job.state == "ENDED" and (down := commands.state_of(job.node)):
-                    why += f"; the node is {down}"
+                why = self.launcher.reason(job.node, JobState(job.id, job.state, job.reason, job.code))
                 self.absent(job, f"{why}; {last_words(job.folder)}")
 
     def is_back(self, job: Job) -> bool:
@@ -366,15 +379,17 @@ class Launch:
             self.came_back(job, ended)
         return bool(ended)
 
-    def stuck(self, job: Job, now: float) -> None:
+    def stuck(self, job: Job, listed: JobState, now: float) -> None:
         """Cancel a job that has waited too long for something that needs an administrator."""
         if job.since is None or now - job.since < job.unavailable_s:
             return
         with suppress(NoAnswerError):
-            commands.ask("scancel", job.id)
-            state = commands.state_of(job.node) if "odes" in job.reason else ""
+            self.launcher.cancel([job.id])
+            state = self.launcher.node_state(job.node) if listed.stuck == "node" else ""
             why = f"for the node, which is {state}" if state else f"({job.reason})"
-            self.absent(job, f"Slurm job {job.id} waited {job.unavailable_s / 60:g} minutes {why}; it was canceled")
+            minutes, name = f"{job.unavailable_s / 60:g} minutes", f"{self.launcher.title} job {job.id}"
+            waited = f"waited {minutes} {why}" if job.state in QUEUED else f"was followed for {minutes} {why}"
+            self.absent(job, f"{name} {waited}; it was canceled")
 
     def came_back(self, job: Job, outcome_word: str) -> None:
         """Its node wrote an outcome."""
@@ -383,13 +398,13 @@ class Launch:
 
     def absent(self, job: Job, why: str) -> None:
         """No outcome will come, and this is why."""
-        self.listed.pop((job.name, job.node), None)
+        self.listed.pop(job.key, None)
         job.outcome, job.why = "absent", printable(why, 400)
         alike = re.sub(r"\d+", "N", job.why.replace(job.node, "NODE"))
         nodes = self.alike.setdefault(alike, [])
         nodes.append(job.node)
         if len(nodes) <= NAMED:
-            say(f"{job.node}: {job.why}")
+            self.say(f"{job.node}: {job.why}")
         self.follow(job, ended=True)
 
     def fill(self) -> None:
@@ -432,38 +447,38 @@ class Launch:
         for folder in (job.folder.parent, job.folder):
             files.own_folder(folder)
         files.check(job.folder / "launch.log")
-        words = [f"--job-name={job.name}", "--output=/dev/null", *job.options]
-        return commands.submit([*words, f"--wrap={script(job.folder, job.command)}"], self.lock)
+        text = script(job.folder, job.command)
+        return self.launcher.submit(Submission(job.name, job.node, job.options, text, self.lock))
 
     def submitted(self, job: Job, done: Future[str]) -> str:
-        """Take the answer of sbatch; return the reason of a rejection if the user has as many jobs as allowed."""
+        """Take the answer to a submission; return the reason of a rejection if the user has as many jobs as allowed."""
         try:
             job.id = done.result()
         except CannotWriteError as error:  # its folder is a link, or the disk is full
             self.absent(job, str(error))
         except RefusedError as refusal:
-            if self.is_full(job, str(refusal), time.monotonic()):
+            if self.is_full(job, refusal, time.monotonic()):
                 return str(refusal)
-            self.absent(job, f"sbatch refused it: {refusal}")
+            self.absent(job, f"{self.launcher.submit_command} refused it: {refusal}")
         except NoAnswerError as silence:
-            self.silence(time.monotonic(), str(silence))  # it may be in the queue: squeue knows it by its name
+            self.silence(time.monotonic(), str(silence))  # it may be in the queue, which has its name
         else:
             job.state, self.refused_since = "PENDING", None
             self.follow(job, ended=False)
         return ""
 
-    def is_full(self, job: Job, refusal: str, now: float) -> bool:
-        """Return whether sbatch will accept a rejected job after others have ended.
+    def is_full(self, job: Job, refusal: RefusedError, now: float) -> bool:
+        """Return whether a rejected job will be accepted after others have ended.
 
         If that is unknown, it is tried for as long as a job waits for its node.
         """
-        if not _LIMIT.search(refusal) or (_TOO_MUCH.search(refusal) and not _FULL.search(refusal)):
+        if not refusal.limit:
             return False
         if any(other.id for other in self.open()):
             return True  # ours, which ask for the same, were taken
         self.refused_since = now if self.refused_since is None else self.refused_since
         waited_too_long = now - self.refused_since >= job.unavailable_s
-        return commands.user_has_jobs() and (bool(_FULL.search(refusal)) or not waited_too_long)
+        return self.launcher.user_has_jobs() and (refusal.limit == "full" or not waited_too_long)
 
     def follow(self, job: Job, *, ended: bool) -> None:
         """Note when a job was submitted or had ended by our clock; a full disk must not end the call."""
@@ -474,8 +489,8 @@ class Launch:
     def enough(self, queued: int, refusal: str) -> None:
         """The user may have no more jobs for now: some are to end first."""
         if self.most != max(queued, 1):
-            say(f"{queued} of its jobs are in the queue, and no more are allowed now ({refusal}); it waits")
-        self.most, self.known = max(queued, 1), False  # squeue is asked before the next try
+            self.say(f"{queued} of its jobs are in the queue, and no more are allowed now ({refusal}); it waits")
+        self.most, self.known = max(queued, 1), False  # the queue is asked for before the next try
 
     def note(self) -> None:
         """jobs.tsv, where it changed; a full disk must not end the call."""
@@ -495,24 +510,28 @@ class Launch:
         with self.stepping:
             until = time.monotonic() + STOP_S
             canceled: set[str] = set()
-            ours = {(job.name, job.node): job for job in self.jobs.values()}
+            ours = {job.key for job in self.jobs.values()}
             while ours and self.lock >= 0 and time.monotonic() < until:
                 try:
-                    listed = commands.queue(self.names())
-                    left = [job.id for key, job in listed.items() if key in ours and job.state not in slurm.ENDED]
+                    listed = self.launcher.follow(self.names())
+                    left = [job.id for key, job in listed.items() if key in ours and job.state not in ENDED]
                     if not left:
                         break
                     if new := [number for number in left if number not in canceled]:
-                        say(f"canceling {len(new)} Slurm jobs" if len(new) > 1 else f"canceling Slurm job {new[0]}")
-                        commands.ask("scancel", *new)
+                        title = self.launcher.title
+                        self.say(
+                            f"canceling {len(new)} {title} jobs" if len(new) > 1 else f"canceling {title} job {new[0]}"
+                        )
+                        self.launcher.cancel(new)
                         canceled |= set(new)
                 except NoAnswerError as silence:
-                    say(f"no answer from Slurm ({silence}); its jobs may go on: `squeue --me` lists them")
+                    answer = f"no answer from {self.launcher.title} ({silence})"
+                    self.say(f"{answer}; its jobs may go on: `{self.launcher.list_command}` lists them")
                     return
                 time.sleep(LOOK_S)
             else:
                 if ours and self.lock >= 0:
-                    say("jobs are still ending; `squeue --me` lists them")
+                    self.say(f"jobs are still ending; `{self.launcher.list_command}` lists them")
             for job in self.open():
                 job.state = "CANCELLED" if job.id else ""
             self.note()
@@ -523,7 +542,7 @@ class Launch:
             self.note()
         for why, nodes in self.alike.items():
             if len(nodes) > NAMED:
-                say(f"{node_lists.fold(nodes[NAMED:])}: for the same reason ({why})")
+                self.say(f"{node_lists.fold(nodes[NAMED:])}: for the same reason ({why})")
         if self.jobs and not self.canceled:
             back = sum(job.outcome not in ("", "absent") for job in self.jobs.values())
-            say(f"{back} of {len(self.jobs)} nodes came back in {time.monotonic() - self.began:.0f} s")
+            self.say(f"{back} of {len(self.jobs)} nodes came back in {time.monotonic() - self.began:.0f} s")

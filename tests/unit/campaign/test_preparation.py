@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from nodeprint import files
 from nodeprint.campaign import node_sheet, node_status, plans, preparation
+from nodeprint.campaign.launchers import launcher_registry
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data.store import packing
 from nodeprint.errors import NodeprintError
@@ -96,16 +97,16 @@ def test_a_campaign_may_have_the_name_of_a_day(tmp_path: Path, name: str) -> Non
 )
 def test_a_site_setup_that_is_not_there_is_named(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(NodeprintError, match=f"config.yaml: site.setup: {says}"):
-        config.check_files(load(tmp_path, text), tmp_path / "config.yaml")
+        launcher_registry.check(load(tmp_path, text), tmp_path / "config.yaml")
 
 
 def test_an_acceptance_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match=r"config\.yaml: acceptance: none\.yaml is not there; name a file"):
-        config.check_files(load(tmp_path, "acceptance: none.yaml"), tmp_path / "config.yaml")
+        launcher_registry.check(load(tmp_path, "acceptance: none.yaml"), tmp_path / "config.yaml")
 
 
 def test_a_site_setup_of_the_nodes_alone_is_theirs(tmp_path: Path) -> None:
-    config.check_files(load(tmp_path, "launch: slurm\nsite: {setup: /none/such}"), tmp_path / "config.yaml")
+    launcher_registry.check(load(tmp_path, "launch: slurm\nsite: {setup: /none/such}"), tmp_path / "config.yaml")
 
 
 def test_the_plan_puts_the_users_arguments_last(tmp_path: Path) -> None:

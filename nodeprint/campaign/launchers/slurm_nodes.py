@@ -1,28 +1,24 @@
-"""Slurm: the sample sheet from the text of sinfo and scontrol (versions 20.11 to 25), and the options of a job.
+"""Slurm's nodes: the sample sheet from the text of sinfo and scontrol (versions 20.11 to 25).
 
 Their text, not `--json`: its schema moves between versions. Only functions that query Slurm do I/O.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import re
-import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from nodeprint import reading
-from nodeprint.campaign import node_lists, plans
+from nodeprint.campaign import node_lists
 from nodeprint.campaign.node_sheet import Node, checked_name, short
 from nodeprint.errors import NodeprintError, NoServiceError, printable
-from nodeprint.settings import config as configuration
-from nodeprint.settings.config_file import Config, Slurm
-from nodeprint.settings.texts import say, texts
+from nodeprint.settings.config_file import Slurm
+from nodeprint.settings.texts import say
 
 #: What to do about a partition that is not there.
 _PARTITIONS = "`sinfo -s` lists the partitions; call, for example, `make run LAUNCH=slurm PARTITION=x` with one of them"
@@ -147,7 +143,7 @@ def parse_nodes(text: str) -> dict[str, SlurmNode]:
     """The lines of `scontrol -o show node`, by node name."""
     nodes = {}
     for line in text.splitlines():
-        fields = _fields(_FREE_TEXT.split(line, maxsplit=1)[0])
+        fields = fields_of(_FREE_TEXT.split(line, maxsplit=1)[0])
         name = fields.get("NodeName", "")
         if not name or name in nodes:
             continue
@@ -178,7 +174,7 @@ def effective_cpus(fields: Mapping[str, str]) -> int:
 
 def parse_reservation(text: str) -> str:
     """The node-list expression of a reservation, from `scontrol -o show reservation NAME`; empty where it has none."""
-    fields = _fields(text)
+    fields = fields_of(text)
     return "" if fields.get("Nodes") in ("(null)", None) else fields["Nodes"]
 
 
@@ -186,7 +182,7 @@ def parse_topology(text: str) -> dict[str, str]:
     """Leaf switches and their node-list expressions, from `scontrol show topology` (topology/tree)."""
     switches = {}
     for line in text.splitlines():
-        fields = _fields(line)
+        fields = fields_of(line)
         if fields.get("Level") == "0" and fields.get("SwitchName") and fields.get("Nodes", "(null)") != "(null)":
             switches[fields["SwitchName"]] = fields["Nodes"]
     return switches
@@ -299,7 +295,7 @@ def selected(nodes: Sequence[Node], slurm: Slurm) -> list[Node]:
 
 def parse_partitions(text: str) -> dict[str, int]:
     """CPUs of a node that a job may have at most, by partition, from `scontrol -o show partition`; only real limits."""
-    rows = (_fields(line) for line in text.splitlines())
+    rows = (fields_of(line) for line in text.splitlines())
     limits = {row.get("PartitionName", ""): _number(row.get("MaxCPUsPerNode", "")) for row in rows}
     return {name: cpus for name, cpus in limits.items() if name and cpus}
 
@@ -310,7 +306,7 @@ def parse_sharing(text: str) -> dict[str, str]:
 
     With OverSubscribe=FORCE no job has a node to itself; with other values `--exclusive` holds (man slurm.conf).
     """
-    rows = (_fields(line) for line in text.splitlines())
+    rows = (fields_of(line) for line in text.splitlines())
     said = {row.get("PartitionName", ""): row.get("OverSubscribe", row.get("Shared", "")) for row in rows}
     return {name: f"OverSubscribe={value}" for name, value in said.items() if name and value.startswith("FORCE")}
 
@@ -355,103 +351,7 @@ def confined(nodes: Sequence[Node], facts: Mapping[str, SlurmNode], limits: Mapp
     ]
 
 
-def sbatch_words(node: Node, slurm: Slurm, minutes: int) -> list[str]:
-    """Options of sbatch for a job of `minutes` that has all of `node`: every CPU and, whatever DefMemPerNode says, all
-    memory. Raises NodeprintError."""
-    words = ["--nodes=1", "--ntasks=1", "--exclusive", "--mem=0", "--no-requeue"]
-    return [*words, *allocation_words(node.partition, slurm, minutes), f"--nodelist={node.node}"]
-
-
-def check_jobs(config: Config, nodes: Sequence[Node], kernels: Path, path: Path) -> None:
-    """See that a job of each size of nodes can be asked for. Raises NodeprintError naming `path`, the configuration."""
-    plan = configuration.plan(config)
-    for node in {(node.cpus, node.cores): node for node in nodes}.values():
-        try:
-            sbatch_words(node, config.slurm, plans.job_minutes(config, plan, node.cpus, node.cores, kernels))
-        except NodeprintError as error:
-            raise NodeprintError(str(error), where=path) from error
-
-
-def allocation_words(partition: str, slurm: Slurm, minutes: int) -> list[str]:
-    """Options of sbatch and srun that say where, for whom and how long. Raises NodeprintError."""
-    named = {"--partition": partition} | {f"--{key}": getattr(slurm, key) for key in ("account", "qos", "reservation")}
-    options = [f"{option}={value}" for option, value in named.items() if value]
-    return [*options, f"--time={minutes}", _deadline(slurm, minutes), *shlex.split(slurm.extra)]
-
-
-#: How Slurm's jobs end (man squeue, "JOB STATE CODES").
-ENDED = frozenset(
-    (
-        "BOOT_FAIL",
-        "CANCELLED",
-        "COMPLETED",
-        "DEADLINE",
-        "FAILED",
-        "LAUNCH_FAILED",
-        "NODE_FAIL",
-        "OUT_OF_MEMORY",
-        "PREEMPTED",
-        "REVOKED",
-        "TIMEOUT",
-    )
-)
-
-
-#: What Slurm gives as the reason of every job that ended so, or says with the state.
-_NO_REASON = ("", "None", "NonZeroExitCode", "TimeLimit")
-
-
-def ended(job_id: str, state: str, exit_code: str = "", why: str = "") -> str:
-    """The end of job `job_id` in a sentence.
-
-    `exit_code` is as scontrol prints it (`2:0`, a code and a signal). `why` is Slurm's word for the reason, the only
-    information on a job that never began on its node (man squeue).
-    """
-    if not state:
-        return say("slurm", "forgotten", job=job_id)
-    code, _, number = exit_code.partition(":")
-    how = f"killed by signal {number}" if number not in ("", "0") else f"exit code {code}" if code else ""
-    reason = texts()["slurm"]["ended"].get(state, "") or (how if state == "FAILED" else "")
-    by_slurm = f" (Slurm's reason: {printable(why, 120)})" if why not in _NO_REASON else ""
-    return f"Slurm job {job_id}: {state}" + (f", {reason}" if reason else "") + by_slurm
-
-
-def parse_job(text: str) -> tuple[str, str, str]:
-    """State, exit code and reason of a job, from `scontrol -o show job ID`; empty where it has none."""
-    fields = _fields(text)
-    return fields.get("JobState", ""), fields.get("ExitCode", ""), fields.get("Reason", "")
-
-
-def parse_accounting(text: str) -> tuple[str, str]:
-    """State and exit code of a job, from `sacct -n -X -P -o State,ExitCode`; empty where it is not known there."""
-    state, _, code = text.strip().partition("\n")[0].partition("|")
-    return state.split(" ")[0], code  # CANCELLED by 1000
-
-
-def in_queue(campaign_id: str) -> dict[str, tuple[str, str]] | None:
-    """State and reason of a campaign's jobs that are in the queue, by number; None where Slurm does not answer."""
-    try:
-        code, text = _asked(["squeue", "--me", "--noheader", "--format=%j|%i|%T|%r"])
-    except NodeprintError:
-        return None
-    ours = f"nodeprint-{campaign_id}-"
-    rows = (line.split("|", 3) for line in text.splitlines() if line.startswith(ours))
-    return {row[1]: (row[2], printable(row[3], 120)) for row in rows if len(row) == 4} if code == 0 else None
-
-
-def _deadline(slurm: Slurm, minutes: int) -> str:
-    """The option that ends a job which cannot start; Slurm refuses one before the time limit's end."""
-    seconds = math.ceil(slurm.deadline_hours * 3600)
-    if seconds <= minutes * 60:
-        raise NodeprintError(
-            f"a job of {minutes} minutes cannot end within {seconds} seconds",
-            key="slurm.deadline_hours",
-            advice="raise it, or set slurm.minutes",
-        )
-    return f"--deadline=now+{seconds}seconds"
-
-
-def _fields(text: str) -> dict[str, str]:
+def fields_of(text: str) -> dict[str, str]:
     """KEY=VALUE pairs; of a key that comes twice, the first."""
     parts = _FIELD.split(text)
     values: dict[str, str] = {}

@@ -1,13 +1,7 @@
-# What the rules ask of Slurm, where `launch: slurm` measures.
+# What the rules ask of a scheduler, where the launcher has one.
 import math
 
-# Only steps of srun follow --cpu-freq (man sbatch). Since 22.05 srun does not inherit the number of CPUs.
-STEP = (
-    "srun --ntasks=1 --cpus-per-task=$SLURM_CPUS_ON_NODE --mpi=none --cpu-bind=none "
-    f"--cpu-freq={SETTINGS.slurm.cpu_freq} "
-    if SLURM and SETTINGS.slurm.cpu_freq
-    else ""
-)
+STEP = LAUNCHER.step(SETTINGS) if isinstance(LAUNCHER, Scheduler) else ""
 
 
 @cache
@@ -18,24 +12,21 @@ def planned_minutes(cpus, cores):
     )
 
 
-def sbatch_options(wildcards):
+def submit_options(wildcards):
     """What the executor submits a node's job with."""
     node = sheet()[wildcards.node]
     try:
         minutes = planned_minutes(node.cpus, node.cores)
-        return shlex.join(slurm.sbatch_words(node, SETTINGS.slurm, minutes))
+        return shlex.join(LAUNCHER.options(SETTINGS, node, minutes))
     except NodeprintError as error:
         raise WorkflowError(f"{CONFIG}: {error}")
 
 
-def slurm_name(wildcards):
-    """The job's name in Slurm: by it and its node a later call finds it."""
-    return f"nodeprint-{(CAMPAIGN / 'id').read_text().strip()}-{wildcards.job}"
-
-
-def slurm_resources():
+def job_resources():
     """What the executor asks of a job (snakemake_executor_plugin_nodeprint)."""
-    keys = SETTINGS.slurm
+    if not isinstance(LAUNCHER, Scheduler):
+        return {}
+    keys = LAUNCHER.jobs(SETTINGS)
     numbers = {
         "unavailable_s": 60 * keys.unavailable_minutes,
         "late_s": keys.late_seconds,
@@ -45,19 +36,17 @@ def slurm_resources():
     }
     # Snakemake takes whole numbers and words alone
     words = {
-        "sbatch": sbatch_options,
-        "slurm_name": slurm_name,
+        "submit_options": submit_options,
+        "job_name": lambda wildcards: job_name(CAMPAIGN, wildcards.job),
         "per_second": f"{keys.submissions_per_second:g}",
     }
-    return (
-        words | {key: round(value) for key, value in numbers.items()} if SLURM else {}
-    )
+    return words | {key: round(value) for key, value in numbers.items()}
 
 
 def fabric_minutes(wildcards):
     """Time limit of a run of LinkTest over all nodes: as planned, twice, and five minutes."""
-    if SETTINGS.slurm.minutes:
-        return SETTINGS.slurm.minutes
+    if minutes := LAUNCHER.jobs(SETTINGS).minutes:
+        return minutes
     names = ",".join(f"n{i}" for i in range(max(len(sheet()), 2)))
     ranks = str(SETTINGS.mpi.ranks_per_node)
     times = (

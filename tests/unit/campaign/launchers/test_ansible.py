@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nodeprint.campaign import inventory
+from nodeprint.campaign.launchers import ansible, launcher_registry
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import doctor
 from nodeprint.settings import config
@@ -31,7 +31,7 @@ def launched(results: Path, hosts: Path | str) -> Config:
 
 
 def test_the_hosts_of_the_group_and_of_its_children() -> None:
-    nodes = inventory.sheet(LISTED, Path("hosts.yml"))
+    nodes = ansible.sheet(LISTED, Path("hosts.yml"))
     assert [(node.node, node.host) for node in nodes] == [
         ("cn01.example.org", "cn01"),
         ("cn02", "node-b"),
@@ -45,31 +45,31 @@ def test_the_hosts_of_the_group_and_of_its_children() -> None:
 )
 def test_a_hostile_name_is_refused(name: str) -> None:
     with pytest.raises(NodeprintError, match=r"hosts.yml: .* is not a node name"):
-        inventory.sheet({"nodes": {"hosts": [name]}}, Path("hosts.yml"))
+        ansible.sheet({"nodes": {"hosts": [name]}}, Path("hosts.yml"))
     hostile = {"nodes": {"hosts": ["cn01"]}, "_meta": {"hostvars": {"cn01": {"nodeprint_host": name}}}}
     with pytest.raises(NodeprintError, match=r"hosts.yml: .* is not a node name"):
-        inventory.sheet(hostile, Path("hosts.yml"))
+        ansible.sheet(hostile, Path("hosts.yml"))
 
 
 def test_a_list_of_hosts_becomes_an_inventory_of_the_campaign(tmp_path: Path) -> None:
     settings = launched(tmp_path, "cn[01-02],gpu7")
-    assert [node.node for node in inventory.find(settings)] == ["cn01", "cn02", "gpu7"]
-    path = inventory.path(settings)
+    assert [node.node for node in ansible.find(settings)] == ["cn01", "cn02", "gpu7"]
+    path = ansible.inventory(settings)
     assert path == tmp_path / "c/launch/hosts.yml"
     assert yaml.safe_load(path.read_text()) == {"nodes": {"hosts": {"cn01": {}, "cn02": {}, "gpu7": {}}}}
-    config.check_files(settings, tmp_path / "config.yaml")
+    ansible.AnsibleLauncher().check(settings, tmp_path / "config.yaml")
     single = replace(settings, inventory="cn01,")
-    assert [node.node for node in inventory.find(single)] == ["cn01"]
+    assert [node.node for node in ansible.find(single)] == ["cn01"]
     assert yaml.safe_load(path.read_text()) == {"nodes": {"hosts": {"cn01": {}}}}
     own = replace(settings, inventory="hosts.yml")
-    assert inventory.path(own) == Path("hosts.yml")
+    assert ansible.inventory(own) == Path("hosts.yml")
     with pytest.raises(NodeprintError, match=r"inventory: hosts.yml is not there; .* `make run LAUNCH=ansible HOSTS="):
-        config.check_files(own, tmp_path / "config.yaml")
+        ansible.AnsibleLauncher().check(own, tmp_path / "config.yaml")
 
 
 def test_without_the_group_the_example_is_named() -> None:
     with pytest.raises(NodeprintError, match=r"hosts.yml: it has no host in a group `nodes`; .*inventory.example.yml"):
-        inventory.sheet({"all": {"hosts": ["cn01"]}}, Path("hosts.yml"))
+        ansible.sheet({"all": {"hosts": ["cn01"]}}, Path("hosts.yml"))
 
 
 @pytest.mark.parametrize("hosts", ["a,b", "hosts.yml"])
@@ -79,7 +79,7 @@ def test_without_ansible_the_remedy_is_named_and_nothing_written(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("sys.executable", str(tmp_path / "my python"))
     with pytest.raises(NodeprintError) as rejection:
-        inventory.find(launched(tmp_path / "results", hosts))
+        ansible.find(launched(tmp_path / "results", hosts))
     assert str(rejection.value) == (
         "launch: Ansible is not installed (ansible-inventory is not on PATH), and nothing was written; install it with "
         f"`'{tmp_path}/my python' -m pip install ansible-core`, then call this again"
@@ -95,7 +95,7 @@ def test_the_environments_own_ansible_needs_no_path(monkeypatch: pytest.MonkeyPa
         (tmp_path / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("sys.executable", str(tmp_path / "bin/python"))
-    nodes = inventory.find(launched(tmp_path, tmp_path / "hosts.yml"))
+    nodes = ansible.find(launched(tmp_path, tmp_path / "hosts.yml"))
     assert [node.node for node in nodes] == ["cn01.example.org", "cn02", "gpu01"]
     found = {fact.name: fact for fact in doctor.facts()}
     assert (found["ansible-playbook"].answer, found["ansible-playbook"].detail) == ("yes", "ansible [core 2.19.1]")
@@ -103,7 +103,7 @@ def test_the_environments_own_ansible_needs_no_path(monkeypatch: pytest.MonkeyPa
 
 def test_the_example_is_an_inventory() -> None:
     need("ansible-inventory")
-    nodes = inventory.find(launched(ROOT, ROOT / "ansible/inventory.example.yml"))
+    nodes = ansible.find(launched(ROOT, ROOT / "ansible/inventory.example.yml"))
     assert [node.node for node in nodes] == [f"cn{number:03d}" for number in range(1, 65)]
 
 
@@ -112,7 +112,7 @@ def test_what_is_no_inventory_is_named(tmp_path: Path) -> None:
     path = tmp_path / "hosts.yml"
     path.write_text("nodes: {hosts: [[}")
     with pytest.raises(NodeprintError, match=r"hosts.yml: "):
-        inventory.find(launched(tmp_path, path))
+        ansible.find(launched(tmp_path, path))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_what_is_missing_in_the_configuration(tmp_path: Path, changes: dict[str,
     path = tmp_path / "config.yaml"
     path.write_text(json.dumps({"launch": "ansible", "acceptance": str(ROOT / "config/acceptance.yaml")} | changes))
     with pytest.raises(NodeprintError, match=sentence):
-        config.check_files(config.load(path), path)
+        launcher_registry.check(config.load(path), path)
 
 
 @pytest.mark.parametrize("word", ["no", "hash", "yes"])

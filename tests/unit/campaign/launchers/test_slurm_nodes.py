@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeprint.campaign import slurm
+from nodeprint.campaign.launchers import slurm_nodes
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.errors import NodeprintError, NoServiceError
 from nodeprint.settings.config_file import Slurm
@@ -43,7 +43,7 @@ NODE_20 = (
 
 
 def test_states_and_reasons() -> None:
-    rows = {(row.node, row.partition): row for row in slurm.parse_sinfo(SINFO)}
+    rows = {(row.node, row.partition): row for row in slurm_nodes.parse_sinfo(SINFO)}
     assert len(rows) == 7
     assert rows["cn01", "main"].default
     assert not rows["cn01", "other"].default
@@ -52,16 +52,16 @@ def test_states_and_reasons() -> None:
 
 
 def test_host_cpus_and_features() -> None:
-    facts = slurm.parse_nodes(f"{NODE_22}\n{NODE_20}\n")
-    assert facts["cn01"] == slurm.SlurmNode("cn01", 252, frozenset({"milan"}), kept=4, threads=2)
-    assert facts["cn02"] == slurm.SlurmNode("cn02", 252, frozenset(), kept=4, threads=2)
+    facts = slurm_nodes.parse_nodes(f"{NODE_22}\n{NODE_20}\n")
+    assert facts["cn01"] == slurm_nodes.SlurmNode("cn01", 252, frozenset({"milan"}), kept=4, threads=2)
+    assert facts["cn02"] == slurm_nodes.SlurmNode("cn02", 252, frozenset(), kept=4, threads=2)
 
 
 def test_a_core_has_as_many_cpus_as_slurm_counts() -> None:
     """Where CPUs= is the number of cores, jobs get whole cores, whatever ThreadsPerCore says."""
     text = "NodeName=cn01 CPUTot=64 CPUEfctv=64 Sockets=2 CoresPerSocket=32 ThreadsPerCore=2"
-    assert slurm.parse_nodes(text)["cn01"].threads == 1
-    assert slurm.parse_nodes("NodeName=cn01 CPUTot=64")["cn01"].threads == 0
+    assert slurm_nodes.parse_nodes(text)["cn01"].threads == 1
+    assert slurm_nodes.parse_nodes("NodeName=cn01 CPUTot=64")["cn01"].threads == 0
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_a_core_has_as_many_cpus_as_slurm_counts() -> None:
     ],
 )
 def test_cpus_of_a_whole_node(fields: dict[str, str], cpus: int) -> None:
-    assert slurm.effective_cpus(fields) == cpus
+    assert slurm_nodes.effective_cpus(fields) == cpus
 
 
 @pytest.mark.parametrize("state", ["idle", "allocated", "mixed", "completing", "planned", "mixed-", "idle#", "alloc+"])
 def test_nodes_in_service_are_measured(state: str) -> None:
-    assert slurm.why_not(state, ours=False, wake=False) == ""
+    assert slurm_nodes.why_not(state, ours=False, wake=False) == ""
 
 
 @pytest.mark.parametrize(
@@ -91,25 +91,25 @@ def test_nodes_in_service_are_measured(state: str) -> None:
      "idle@", "idle^", "error", "", "brand_new_state", "idle?"],
 )  # fmt: skip
 def test_nodes_out_of_service_are_not_measured(state: str) -> None:
-    assert slurm.why_not(state, ours=True, wake=True)
+    assert slurm_nodes.why_not(state, ours=True, wake=True)
 
 
 @pytest.mark.parametrize("state", ["idle~", "idle!", "idle%", "powered_down", "powering_down"])
 def test_sleeping_nodes_are_measured_when_the_site_says_so(state: str) -> None:
-    assert "slurm.wake" in slurm.why_not(state, ours=False, wake=False)
-    assert slurm.why_not(state, ours=False, wake=True) == ""
+    assert "slurm.wake" in slurm_nodes.why_not(state, ours=False, wake=False)
+    assert slurm_nodes.why_not(state, ours=False, wake=True) == ""
 
 
 @pytest.mark.parametrize("state", ["maint", "resv", "reserved", "idle$"])
 def test_reserved_nodes_are_measured_in_their_reservation(state: str) -> None:
-    assert "slurm.reservation" in slurm.why_not(state, ours=False, wake=False)
-    assert slurm.why_not(state, ours=True, wake=False) == ""
+    assert "slurm.reservation" in slurm_nodes.why_not(state, ours=False, wake=False)
+    assert slurm_nodes.why_not(state, ours=True, wake=False) == ""
 
 
 def sheet(asked: list[str] | None = None, ours: Iterable[str] = (), **changes: Any) -> dict[str, Any]:
-    nodes = slurm.sheet(
-        slurm.parse_sinfo(SINFO),
-        slurm.parse_nodes(f"{NODE_22}\n{NODE_20}\n"),
+    nodes = slurm_nodes.sheet(
+        slurm_nodes.parse_sinfo(SINFO),
+        slurm_nodes.parse_nodes(f"{NODE_22}\n{NODE_20}\n"),
         ours=frozenset(ours),
         slurm=Slurm(**changes),
         asked=asked,
@@ -141,14 +141,14 @@ def test_selection() -> None:
 
 def test_reservation_and_switches() -> None:
     text = "ReservationName=mnt StartTime=2026-11-20T11:26:55 Nodes=cn[03-04] NodeCnt=2 Features=(null) State=ACTIVE"
-    assert slurm.parse_reservation(text) == "cn[03-04]"
-    assert slurm.parse_reservation("ReservationName=licenses Nodes=(null) NodeCnt=0") == ""
+    assert slurm_nodes.parse_reservation(text) == "cn[03-04]"
+    assert slurm_nodes.parse_reservation("ReservationName=licenses Nodes=(null) NodeCnt=0") == ""
     text = (
         "SwitchName=leaf0 Level=0 LinkSpeed=1 Nodes=cn[01-02]\n"
         "SwitchName=spine Level=1 LinkSpeed=1 Nodes=cn[01-04] Switches=leaf[0-1]\n"
     )
-    assert slurm.parse_topology(text) == {"leaf0": "cn[01-02]"}
-    nodes = slurm.with_switches(list(sheet().values()), {"leaf0": ["cn01", "cn02"]})
+    assert slurm_nodes.parse_topology(text) == {"leaf0": "cn[01-02]"}
+    nodes = slurm_nodes.with_switches(list(sheet().values()), {"leaf0": ["cn01", "cn02"]})
     assert [node.switch for node in nodes] == ["leaf0", "leaf0", "", "", "", ""]
 
 
@@ -156,29 +156,31 @@ def test_racks_from_names_and_features_and_their_selection() -> None:
     nodes = [
         Node(name, name, switch=switch) for name, switch in (("r1n1", "leaf0"), ("r2n1", "leaf0"), ("gpu", "leaf1"))
     ]
-    facts = {"gpu": slurm.SlurmNode("gpu", 4, frozenset({"ib", "r7n0"}))}
-    racks = slurm.with_racks(nodes, facts, "(r[0-9]+)n[0-9]+")
+    facts = {"gpu": slurm_nodes.SlurmNode("gpu", 4, frozenset({"ib", "r7n0"}))}
+    racks = slurm_nodes.with_racks(nodes, facts, "(r[0-9]+)n[0-9]+")
     assert [node.rack for node in racks] == ["r1", "r2", "r7"]
-    assert [n.node for n in slurm.selected(racks, Slurm(racks="r7,r1", switches=""))] == ["r1n1", "gpu"]
-    assert [n.node for n in slurm.selected(racks, Slurm(racks="r2,r7", switches="leaf0"))] == ["r2n1"]
+    assert [n.node for n in slurm_nodes.selected(racks, Slurm(racks="r7,r1", switches=""))] == ["r1n1", "gpu"]
+    assert [n.node for n in slurm_nodes.selected(racks, Slurm(racks="r2,r7", switches="leaf0"))] == ["r2n1"]
     with pytest.raises(NodeprintError, match="no node in rack r9; known are r1, r2, r7"):
-        slurm.selected(racks, Slurm(racks="r9", switches=""))
+        slurm_nodes.selected(racks, Slurm(racks="r9", switches=""))
     with pytest.raises(NodeprintError, match=r"no node's rack is known; set slurm\.rack_pattern"):
-        slurm.selected(nodes, Slurm(racks="r1", switches=""))
+        slurm_nodes.selected(nodes, Slurm(racks="r1", switches=""))
     with pytest.raises(NodeprintError, match="no node is in both"):
-        slurm.selected(racks, Slurm(racks="r7", switches="leaf0"))
+        slurm_nodes.selected(racks, Slurm(racks="r7", switches="leaf0"))
 
 
 def test_nodes_of_which_a_job_does_not_get_every_cpu_are_named_with_what_gives_them() -> None:
-    facts = slurm.parse_nodes(f"{NODE_22}\n{NODE_20}\nNodeName=cn03 CPUTot=64 CPUEfctv=64\n")
+    facts = slurm_nodes.parse_nodes(f"{NODE_22}\n{NODE_20}\nNodeName=cn03 CPUTot=64 CPUEfctv=64\n")
     assert [facts[name].kept for name in ("cn01", "cn02", "cn03")] == [4, 4, 0]
-    limits = slurm.parse_partitions("PartitionName=a MaxCPUsPerNode=UNLIMITED\nPartitionName=b MaxCPUsPerNode=32 X=1\n")
+    limits = slurm_nodes.parse_partitions(
+        "PartitionName=a MaxCPUsPerNode=UNLIMITED\nPartitionName=b MaxCPUsPerNode=32 X=1\n"
+    )
     assert limits == {"b": 32}
     nodes = [Node(name, name, partition=part, cpus=facts[name].cpus) for name, part in (("cn01", "a"), ("cn03", "b"))]
-    first, second = slurm.confined(nodes, facts, limits, "")
+    first, second = slurm_nodes.confined(nodes, facts, limits, "")
     assert first.startswith("cn01: Slurm keeps 4 CPUs for the system") and "`--core-spec=0` in slurm.extra" in first
     assert second.startswith("cn03: partition b gives a job at most 32 CPUs of a node")
-    assert len(slurm.confined(nodes, facts, {}, "--core-spec=0")) == 0
+    assert len(slurm_nodes.confined(nodes, facts, {}, "--core-spec=0")) == 0
 
 
 def test_partitions_that_share_nodes_are_named() -> None:
@@ -186,49 +188,15 @@ def test_partitions_that_share_nodes_are_named() -> None:
         "PartitionName=a OverSubscribe=NO State=UP\nPartitionName=b OverSubscribe=FORCE:4 ExclusiveUser=YES\n"
         "PartitionName=c OverSubscribe=YES:4\nPartitionName=d OverSubscribe=EXCLUSIVE\nPartitionName=e Shared=FORCE\n"
     )
-    sharing = slurm.parse_sharing(text)
+    sharing = slurm_nodes.parse_sharing(text)
     assert sharing == {"b": "OverSubscribe=FORCE:4", "e": "OverSubscribe=FORCE"}
     nodes = [Node(f"cn{i}", f"cn{i}", partition=partition) for i, partition in enumerate("abbcd")]
-    (sentence,) = slurm.shared(nodes, sharing, "--nice")
+    (sentence,) = slurm_nodes.shared(nodes, sharing, "--nice")
     assert sentence.startswith("cn[1-2]: partition b shares its nodes (OverSubscribe=FORCE:4), so other jobs may run")
-    assert slurm.shared([replace(node, measure=False) for node in nodes], sharing, "") == []
+    assert slurm_nodes.shared([replace(node, measure=False) for node in nodes], sharing, "") == []
     for option in ("--exclusive=user", "--oversubscribe", "-s", "--exclusive=mcs"):
-        (of_extra,) = slurm.shared([], {}, f"--nice {option} --licenses=-s")
+        (of_extra,) = slurm_nodes.shared([], {}, f"--nice {option} --licenses=-s")
         assert of_extra.startswith(f"slurm.extra: with {option} other jobs")
-
-
-def test_a_job_of_our_own_has_the_whole_node() -> None:
-    node = Node("cn-n", "cn-n", partition="main")
-    words = slurm.sbatch_words(node, Slurm(account="a", extra="--licenses=x --nice"), minutes=10)
-    assert words == [
-        "--nodes=1",
-        "--ntasks=1",
-        "--exclusive",
-        "--mem=0",
-        "--no-requeue",
-        "--partition=main",
-        "--account=a",
-        "--time=10",
-        "--deadline=now+86400seconds",
-        "--licenses=x",
-        "--nice",
-        "--nodelist=cn-n",
-    ]
-
-
-def test_how_a_job_ended_in_a_sentence() -> None:
-    assert slurm.ended("7", "NODE_FAIL") == "Slurm job 7: NODE_FAIL, the node was lost"
-    assert slurm.ended("7", "FAILED", "2:0") == "Slurm job 7: FAILED, exit code 2"
-    assert slurm.ended("7", "FAILED", "0:9") == "Slurm job 7: FAILED, killed by signal 9"
-    assert "does not know any more" in slurm.ended("7", "")
-    assert slurm.ended("7", "FAILED", "1:0", "NonZeroExitCode") == "Slurm job 7: FAILED, exit code 1"
-    # nothing else explains a job that never began on its node
-    of_slurm = slurm.ended("7", "FAILED", "0:53", "RaisedSignal:53(Real-time_signal_19)")
-    assert of_slurm.endswith("killed by signal 53 (Slurm's reason: RaisedSignal:53(Real-time_signal_19))")
-    job = slurm.parse_job("JobId=1 JobState=TIMEOUT Reason=TimeLimit ExitCode=0:15 RunTime=1")
-    assert job == ("TIMEOUT", "0:15", "TimeLimit")
-    assert slurm.parse_accounting("CANCELLED by 1000|0:0\n") == ("CANCELLED", "0:0")
-    assert slurm.parse_accounting("") == ("", "")
 
 
 @pytest.fixture
@@ -236,7 +204,7 @@ def away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A controller that is away while there is a file of this name."""
     for key, value in fake_slurm.environment(tmp_path).items():
         monkeypatch.setenv(key, value)
-    monkeypatch.setattr(slurm, "_PAUSE_S", 0.2)
+    monkeypatch.setattr(slurm_nodes, "_PAUSE_S", 0.2)
     (tmp_path / "down").touch()
     return tmp_path / "down"
 
@@ -260,7 +228,7 @@ def test_a_machine_without_slurm_is_named_with_the_remedy(
         (tmp_path / "sinfo").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NodeprintError) as rejection:
-        slurm.find(Slurm())
+        slurm_nodes.find(Slurm())
     assert str(rejection.value) == (
         f"launch: this machine has no Slurm ({reason}), and nothing was written; call it on a login node of the "
         "cluster, or measure this machine with `make run LAUNCH=here`"
@@ -272,28 +240,19 @@ def test_a_rejection_by_slurm_names_its_command_once(tmp_path: Path, monkeypatch
     (tmp_path / "sinfo").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NodeprintError, match=r"^sinfo: Invalid user; call `sinfo -h -N` by hand"):
-        slurm.find(Slurm())
+        slurm_nodes.find(Slurm())
 
 
 def test_a_controller_that_is_away_is_asked_again(away: Path, capsys: pytest.CaptureFixture[str]) -> None:
     threading.Timer(1.0, away.unlink).start()
-    assert "accounting_storage/none" in slurm._ask("scontrol", "show", "config")
+    assert "accounting_storage/none" in slurm_nodes._ask("scontrol", "show", "config")
     assert capsys.readouterr().err.count("it is asked again for 10 minutes") == 1
 
 
 def test_a_controller_that_stays_away_is_no_bad_input(away: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slurm, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(slurm_nodes, "_PATIENCE_S", 0.5)
     with pytest.raises(NoServiceError, match="Unable to contact slurm controller"):
-        slurm.find(Slurm())
-    assert slurm.in_queue("x") is None
-    away.unlink()
-    (away.parent / "queue").write_text("nodeprint-x-1|7|RUNNING|None\nnodeprint-y-1|8|RUNNING|None\n")
-    assert slurm.in_queue("x") == {"7": ("RUNNING", "None")}
-
-
-def test_a_deadline_before_the_end_is_refused() -> None:
-    with pytest.raises(NodeprintError, match=r"slurm\.deadline_hours"):
-        slurm.sbatch_words(Node("n", "n"), Slurm(deadline_hours=0.1), minutes=6)
+        slurm_nodes.find(Slurm())
 
 
 #: Text made of the pieces that the parsers look for.
@@ -334,11 +293,11 @@ HOSTILE = st.lists(
 @given(HOSTILE)
 def test_any_text_is_read_or_refused_in_one_sentence(text: str) -> None:
     try:
-        listed = slurm.parse_sinfo(text)
-        facts = slurm.parse_nodes(text)
-        slurm.parse_reservation(text)
-        slurm.parse_topology(text)
-        nodes = slurm.sheet(listed, facts, ours=frozenset(), slurm=Slurm(), asked=None)
+        listed = slurm_nodes.parse_sinfo(text)
+        facts = slurm_nodes.parse_nodes(text)
+        slurm_nodes.parse_reservation(text)
+        slurm_nodes.parse_topology(text)
+        nodes = slurm_nodes.sheet(listed, facts, ours=frozenset(), slurm=Slurm(), asked=None)
     except NodeprintError as error:
         assert "\n" not in str(error)
     else:
@@ -351,9 +310,9 @@ def test_any_text_is_read_or_refused_in_one_sentence(text: str) -> None:
 @given(st.text(), st.sampled_from(["idle", "drained"]))
 def test_a_reason_changes_nothing_but_the_reason(reason: str, state: str) -> None:
     first = " ".join(reason.split())
-    nodes = slurm.sheet(
-        slurm.parse_sinfo(f"cn01|main*|{state}|{first}\ncn02|main*|idle|none\n"),
-        slurm.parse_nodes(f"NodeName=cn01 CPUTot=8 State=X Reason={first}\nNodeName=cn02 CPUTot=4\n"),
+    nodes = slurm_nodes.sheet(
+        slurm_nodes.parse_sinfo(f"cn01|main*|{state}|{first}\ncn02|main*|idle|none\n"),
+        slurm_nodes.parse_nodes(f"NodeName=cn01 CPUTot=8 State=X Reason={first}\nNodeName=cn02 CPUTot=4\n"),
         ours=frozenset(),
         slurm=Slurm(),
         asked=None,

@@ -9,10 +9,13 @@ from types import SimpleNamespace
 import pytest
 
 from nodeprint.campaign import job_status, node_sheet
+from nodeprint.settings.config_file import Config
 from tests.support import made_status
 from tests.support.real_parts import ROOT
 
-LAUNCH = SimpleNamespace(**runpy.run_path(str(ROOT / "workflow/scripts/launch_ansible.py")))
+#: A configuration of hosts that Ansible measures.
+ANSIBLE = Config(launch="ansible", inventory="hosts")
+LAUNCH = SimpleNamespace(**runpy.run_path(str(ROOT / "workflow/scripts/launch.py")))
 
 #: Node b comes back; of c there are two reasons and a line that is none; of d there is none.
 _PLAYBOOK = """#!/bin/sh
@@ -49,9 +52,11 @@ def test_what_ansible_gives_up_has_an_outcome_with_the_reason(
 ) -> None:
     out = campaign / "launch/list"
     out.parent.mkdir()
-    LAUNCH.main(campaign, Path("nodes"), out, "hosts")
+    LAUNCH.main(campaign, Path("nodes"), out, ANSIBLE)
     assert out.read_text() == "a\t1\tcomplete\nb\t1\tcomplete\nc\t1\tfailed\nd\t1\tfailed\n"
-    assert capfd.readouterr().err == f"ansible: c: is unreachable\nansible: d: {LAUNCH.ABSENT}\n"
+    assert (
+        capfd.readouterr().err == f"ansible: c: is unreachable\nansible: d: {LAUNCH.ABSENT.format(title='Ansible')}\n"
+    )
     status = job_status.known(campaign / "nodes/c/job1")
     assert status is not None and {run.message for run in status.measurements} == {"is unreachable"}
     assert Path("queue").read_text() == "".join(f"{name}\t1\t\tPENDING\t\n" for name in "bcd")
@@ -61,7 +66,7 @@ def test_what_ansible_gives_up_has_an_outcome_with_the_reason(
     assert asked == {"nodeprint_campaign": "c", "nodeprint_archive": "kernels.tar"}
     assert sorted(path.name for path in out.parent.iterdir()) == ["list", "lock"], "nothing else stays"
     Path("words").unlink()
-    LAUNCH.main(campaign, Path("nodes"), out, "hosts")
+    LAUNCH.main(campaign, Path("nodes"), out, ANSIBLE)
     assert not Path("words").exists(), "every node has its outcome"
 
 
@@ -77,7 +82,7 @@ def test_a_planted_archive_costs_that_node_alone(campaign: Path, planted: str) -
     else:
         archive.hardlink_to(theirs)
     (campaign / "launch").mkdir()
-    LAUNCH.main(campaign, Path("nodes"), campaign / "launch/list", "hosts")
+    LAUNCH.main(campaign, Path("nodes"), campaign / "launch/list", ANSIBLE)
     asked = Path("asked").read_text().split()
     assert (theirs.read_text(), asked) == ("mine", ["b", "d"])
     status = job_status.known(campaign / "nodes/c/job1")
@@ -89,6 +94,6 @@ def test_a_planted_archive_costs_that_node_alone(campaign: Path, planted: str) -
 def test_without_kernels_every_node_has_that_reason(campaign: Path, capfd: pytest.CaptureFixture[str]) -> None:
     Path("kernels/archive").write_text("#!/bin/sh\nexit 1\n")
     (campaign / "launch").mkdir()
-    LAUNCH.main(campaign, Path("nodes"), campaign / "launch/list", "hosts")
-    assert capfd.readouterr().err.count(LAUNCH.NO_KERNELS) == 3
+    LAUNCH.main(campaign, Path("nodes"), campaign / "launch/list", ANSIBLE)
+    assert capfd.readouterr().err.count("the kernels could not be packed for the nodes") == 3
     assert not Path("words").exists()
