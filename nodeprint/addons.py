@@ -20,6 +20,7 @@ _OWN = {
         "here": "nodeprint.campaign.launchers.here:HereLauncher",
         "slurm": "nodeprint.campaign.launchers.slurm:SlurmLauncher",
         "ansible": "nodeprint.campaign.launchers.ansible:AnsibleLauncher",
+        "gridengine": "nodeprint.campaign.launchers.gridengine:GridEngineLauncher",
     }
 }
 

@@ -82,7 +82,7 @@ class Mpi:
 
 @dataclass(frozen=True)
 class Jobs:
-    """With `launch` of another scheduler: selection of nodes, and submission and polling of their jobs."""
+    """With `launch: gridengine` or another scheduler: selection of nodes, and submission and polling of their jobs."""
 
     partition: Annotated[
         Names,
@@ -180,10 +180,10 @@ class Config:
     ] = "results"
     launch: Annotated[
         str,
-        written(r"^[A-Za-z0-9_-]+$", "`here`, `slurm`, `ansible`, or a launcher of another package"),
+        written(r"^[A-Za-z0-9_-]+$", "`here`, `slurm`, `ansible`, `gridengine`, or a launcher of another package"),
         key(
-            "`here` measures this machine, `slurm` runs one job per node, `ansible` uses the hosts of "
-            "`inventory` without a scheduler. Another package can add a launcher"
+            "`here` measures this machine, `slurm` and `gridengine` run one job per node, `ansible` uses the hosts of "
+            "`inventory` without a scheduler. Another package can add a launcher: docs/how-to/add-a-launcher.md"
         ),
     ] = "here"
     inventory: Annotated[

@@ -64,8 +64,11 @@ def hosts(campaign: Path, node: str) -> set[str]:
 class Campaign:
     """A campaign of one measurement, calls of the main job on the login node, and what came of them."""
 
-    def __init__(self, house: Path, slurm: Path, name: str, passes: int, **options: object) -> None:
+    def __init__(
+        self, house: Path, slurm: Path, name: str, passes: int, launch: str = "slurm", **options: object
+    ) -> None:
         self.house, self.slurm, self.folder = house, slurm, house / "results" / name
+        self.launch = launch
         self.config = house / f"{name}.yaml"
         # what a busy machine lets suspect is no matter here
         self.command = ["workflow/run", "--config", self.config.name, "--fail-on", "nothing"]
@@ -73,11 +76,12 @@ class Campaign:
         self.tmp.mkdir()
         self.path = os.environ["PATH"]
         self.set(passes, **options)
-        wait_for(lambda: set(states(slurm).values()) == {"idle"}, "all nodes are idle")
+        if launch == "slurm":
+            wait_for(lambda: set(states(slurm).values()) == {"idle"}, "all nodes are idle")
 
     def set(self, passes: int, **options: object) -> None:
         """Write the configuration."""
-        slurm = {"deadline_hours": 1, "late_seconds": 15, "poll_seconds": 2} | options
+        keys = {"deadline_hours": 1, "late_seconds": 15, "poll_seconds": 2} | options
         self.config.write_text(
             json.dumps(
                 {
@@ -85,10 +89,10 @@ class Campaign:
                     "preset": "test",
                     "measure": ["coherence-cas"],
                     "runs": 1,
-                    "launch": "slurm",
+                    "launch": self.launch,
                     "recheck": False,
                     "arguments": {"coherence-cas": f"--passes {passes} {PACED}"},
-                    "slurm": slurm,
+                    "slurm" if self.launch == "slurm" else "scheduler": keys,
                 }
             )
         )

@@ -45,6 +45,14 @@ def up(state: Path, count: int, *conf: str, names: Sequence[str] = (), accountin
     return state
 
 
+def up_gridengine(state: Path, count: int) -> Path:
+    """Start a cluster of `count` nodes with Grid Engine."""
+    need("sge_qmaster", "sge_execd", "qstat", "ip", "nsenter", root="start a virtual cluster")
+    need_mount_namespace("start a virtual cluster")
+    cluster("up", str(count), "--state", state, "--gridengine")
+    return state
+
+
 def login(slurm: Path, text: str) -> str:
     """What a line of shell prints on the login node."""
     return inside(slurm, "login", "sh", "-c", text)

@@ -1,7 +1,7 @@
 """Types for launchers, which list the nodes of a campaign and start node-run on them.
 
 `launch` of config.yaml names one. Another package adds its own by an entry point of the group `nodeprint.launchers`,
-which names a class. There are three kinds:
+which names a class (docs/how-to/add-a-launcher.md). There are three kinds:
 
     Launcher     lists nodes; Snakemake's `executor` starts node-run (`here`)
     Engine       measures all nodes of a list in one call (`ansible`)

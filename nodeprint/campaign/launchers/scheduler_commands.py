@@ -59,6 +59,7 @@ def ask(
         out.seek(0)
         error.seek(0)
         if code:
-            lines = error.read().decode(errors="replace").strip().splitlines()
+            said = error.read() or out.read()  # qdel says why on its output
+            lines = said.decode(errors="replace").strip().splitlines()
             raise NoAnswerError("\n".join(lines[-_LINES:]) or f"{words[0]} ended with {code}")
         return out.read().decode(errors="replace")
