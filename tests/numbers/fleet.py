@@ -49,6 +49,20 @@ def _counts(campaign: Campaign) -> Iterator[Fact]:
     yield Fact(found, "", right=" findings?")
 
 
+def _identity(campaign: Campaign) -> Iterator[Fact]:
+    """How many nodes and runs the values of another program have, and how many parts a node has."""
+    identity = campaign.verdict.get("identity")
+    if not identity:
+        return
+    values = pd.concat(campaign.values.values())
+    runs = values[["node", "job", "run"]].drop_duplicates().groupby("node").size()
+    yield Fact(len(campaign.nodes), "", "", " nodes? x ")
+    yield Fact(runs.min(), "", " x $", "( to \\d+)? runs?")
+    yield Fact(runs.max(), "", "( x| to) $", " runs?")
+    for part in identity["parts"]:
+        yield Fact(values.groupby("node")[part].nunique().max(), "", ", $", f" {part}s? each")
+
+
 _OUTCOMES = (
     "SAME",
     "SUSPECT",
@@ -277,6 +291,7 @@ def of_fleet(campaign: Campaign) -> Iterator[Fact]:
     """All of these."""
     fleet = campaign.verdict["fleet"]
     yield from _counts(campaign)
+    yield from _identity(campaign)
     yield from _fleet(fleet)
     yield from _criteria(campaign)
     yield from _spreads(fleet)
