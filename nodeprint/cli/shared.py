@@ -37,6 +37,7 @@ FORMATS = (
     "c2clat",
     "chips-and-cheese",
     "core-to-core-latency-terminal",
+    "macos-core-to-core-latency",
     "long-table",
     "core-to-core-latency",
 )

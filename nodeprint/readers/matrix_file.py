@@ -5,6 +5,8 @@ numbers can be latencies.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +17,8 @@ from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.machine.topology import serialized
 from nodeprint.readers.parsing import lines_of
-from nodeprint.readers.registry import Reader, readers
-from nodeprint.readers.tool_output import CoreMatrix, ToolOutput
+from nodeprint.readers.registry import readers
+from nodeprint.readers.tool_output import CoreMatrix, ToolEvidence, ToolOutput
 from nodeprint.readers.tools import record_file
 
 _RECORD = b'{"record"'
@@ -35,8 +37,7 @@ def read_output(path: Path, format: str | None = None) -> ToolOutput:
             f"unknown format {printable(repr(format), 60)}", key="--format", advice=f"known are {', '.join(known)}"
         )
     lines = lines_of(path)
-    reader = known[format] if format is not None else _likeliest(path, lines)
-    output = reader.read_output(path, lines)
+    output = known[format].read_output(path, lines) if format is not None else _read_likeliest(path, lines)
     if output.cores is not None and output.cores.quantity == "hop":
         _check_unit(path, output.cores)
     return output
@@ -79,24 +80,61 @@ def _node_matrix(path: Path) -> CoreMatrix:
     raise NodeprintError("no core-to-core latencies", where=path, advice="measure or import them first")
 
 
-def _likeliest(path: Path, lines: list[str]) -> Reader:
-    """The reader whose tool the text is surely of. Raises NodeprintError where there is none, or several."""
+def _read_likeliest(path: Path, lines: list[str]) -> ToolOutput:
+    """The output as the surest reader reads it, or the next one if that fails.
+
+    A line that only one tool prints is final: its output would lose its axes in another reader. A reader that is less
+    sure must find the numbers of all CPUs, in order. Raises NodeprintError with the fault of the surest reader and the
+    names of all that failed, if several can read the text, or if none is likely.
+    """
     found = [(reader.evidence(lines), reader) for reader in readers("matrix").values()]
-    best = max(evidence for evidence, _ in found)
-    likeliest = [reader for evidence, reader in found if evidence == best]
-    if best and len(likeliest) == 1:
-        return likeliest[0]
-    names = ", ".join(readers("matrix"))
-    if best:
-        what = f"may be of {' or '.join(reader.NAME for reader in likeliest)}"
+    likely = sorted(((evidence, reader) for evidence, reader in found if evidence), key=lambda item: -item[0])
+    if not likely:
+        raise _unknown(path, lines)
+    best = likely[0][0]
+    outputs: list[ToolOutput] = []
+    faults: dict[str, NodeprintError] = {}
+    for evidence, reader in likely:
+        if evidence < best and (outputs or best == ToolEvidence.NAME):
+            break
+        try:
+            output = reader.read_output(path, lines)
+        except NodeprintError as error:
+            faults[reader.NAME] = error
+            continue
+        if evidence == best or _are_counted(output):
+            outputs.append(output)
+    if len(outputs) > 1:
+        what = f"may be of {' or '.join(output.tool for output in outputs)}"
         raise NodeprintError(what, where=path, advice="give one output a file, or name its --format")
+    if outputs:
+        return outputs[0]
+    raise _all_failed(faults)
+
+
+def _are_counted(output: ToolOutput) -> bool:
+    """Whether the text has the numbers of the CPUs, in order: latencies of a cut table rarely rise."""
+    cpus = output.cores.cpus if output.cores is not None else ()
+    return "cpu numbers" not in output.unknown and all(a < b for a, b in pairwise(cpus))
+
+
+def _all_failed(faults: Mapping[str, NodeprintError]) -> NodeprintError:
+    """The fault of the first reader with the names of all that tried."""
+    (first, fault), *others = faults.items()
+    tried = f"read as {first}" + "".join(f", {name}" for name, _ in others)
+    advice = str(fault).removeprefix(fault.problem).removeprefix("; ")
+    return NodeprintError(f"{fault.problem} ({tried})", advice=advice)
+
+
+def _unknown(path: Path, lines: list[str]) -> NodeprintError:
+    """A text that no reader knows, by its first line."""
     line, text = next((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    raise NodeprintError(
+    return NodeprintError(
         f"begins with {printable(repr(text.strip()), 60)}, which no known format does",
         where=path,
         line=line,
         column=1,
-        advice=f"name its --format ({names})",
+        advice=f"name its --format ({', '.join(readers('matrix'))})",
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers.parsing import matrix_cells, nothing
+from nodeprint.readers.parsing import CPU_NAME, cpu_number, matrix_cells, nothing
 from nodeprint.readers.tool_output import Matrix
 from nodeprint.settings.texts import say
 
@@ -29,16 +29,23 @@ _NAMES = {",": "','", ";": "';'", "\t": "a tab", "|": "'|'", None: "blanks"}
 #: Characters of lines that hold nothing but latencies.
 _PLAIN = frozenset("0123456789.,;|\t +-exna±")
 _CELL = re.compile(
-    r"(?:(?:cpu|core|thread|vcpu|pu|p)?[ _#]?\d+|[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:e[+-]?\d+)?|x|-+|nan|n/?a)?",
+    r"(?:(?:v?cpu|core|thread|pu|p|c)?[ _#-]?\d+|[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:e[+-]?\d+)?|x|-+|nan|n/?a)?",
     re.IGNORECASE,
 )
-#: What may stand before a CPU's number.
-_CPU_NAME = re.compile(r"^(?:cpu|core|thread|vcpu|pu|p)[ _#]?(?=\d+$)", re.IGNORECASE)
+#: A CPU with a blank inside its name, which is one cell where blanks separate.
+_TWO_WORDS = re.compile(r"[\"']?\b(v?cpu|core|thread|pu) (\d+)\b[\"']?", re.IGNORECASE)
+_FRAMED = re.compile(r"\s*\|(.*)\|\s*")
+#: A line that states an argument, such as `Samples: 500`.
+_SETTING = re.compile(r"[A-Za-z][A-Za-z ]*:")
+#: A line that begins with a CPU instead of a comment.
+_NUMBERED = re.compile(r"#\d+(?=[\s,;|]|$)")
 #: A line under a head, of Markdown and of drawn tables.
 _RULE = re.compile(r"[\s|+:=_-]*[-=_]{2,}[\s|+:=_-]*")
 _DEVIATION = re.compile(r"\s*(?:±|\+/-)\s*[\d.,]*")
 _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 Columns = slice | npt.NDArray[np.int64]
+#: The labels of a form whose columns and rows both have their CPU.
+_COMPLETE = 3
 #: How much of a line that a note quotes.
 _QUOTED = 40
 
@@ -57,15 +64,19 @@ class _PastedTable:
 
     def cells(self, row: int) -> list[str]:
         """The cells of a row, without blanks and quotes."""
-        text = self.text(row).strip().strip("|") if self.separator == "|" else self.text(row)
-        return [cell.strip().strip('"') for cell in text.split(self.separator)] or [""]
+        return [cell.strip().strip("\"'") for cell in self._cell_text(row).split(self.separator)] or [""]
 
     def width(self, row: int) -> int:
         """How many cells a row has: counted, as the cells of 2,048 CPUs take 250 MB."""
         if self.separator is None:
             return len(self.text(row).split())
-        text = self.text(row).strip().strip("|") if self.separator == "|" else self.text(row)
-        return text.count(self.separator) + 1
+        return self._cell_text(row).count(self.separator) + 1
+
+    def _cell_text(self, row: int) -> str:
+        """The line of a row without a frame of bars, which Markdown puts around cells."""
+        text = self.text(row)
+        framed = _FRAMED.fullmatch(text) if self.separator == "|" else None
+        return framed[1] if framed else text
 
 
 @dataclass(frozen=True)
@@ -90,7 +101,7 @@ class _Form:
 
 def rows_of(lines: Sequence[str]) -> int:
     """How many lines of a file could be rows of a table."""
-    return sum(map(len, _blocks(lines)))
+    return sum(map(len, _blocks(_with_short_names(lines))))
 
 
 def read_grid(path: Path, lines: Sequence[str]) -> tuple[tuple[int, ...] | None, Matrix, tuple[str, ...]]:
@@ -99,6 +110,7 @@ def read_grid(path: Path, lines: Sequence[str]) -> tuple[tuple[int, ...] | None,
 
     Raises NodeprintError with line and column (cells counted from 1) of the first fault. It also rejects two tables and
     ambiguous ones."""
+    lines = _with_short_names(lines)
     blocks = _blocks(lines)
     every = [row for block in blocks for row in block]
     if not every:
@@ -114,8 +126,10 @@ def read_grid(path: Path, lines: Sequence[str]) -> tuple[tuple[int, ...] | None,
                 where=path,
                 advice="give one table a file",
             )
-        if len(large) != 1 or not readable:
+        complete = [item for item in readable if item[2].labels == _COMPLETE] or readable
+        if len(complete) != 1 or (len(large) > 1 and complete == readable and readable[0][2].labels < _COMPLETE):
             raise _misfit(path, table)
+        readable = complete
         every, table, form = readable[0]
     notes = _left_out(path, lines, every, form)
     values = np.full((form.n, form.n), np.nan)
@@ -132,6 +146,13 @@ def read_grid(path: Path, lines: Sequence[str]) -> tuple[tuple[int, ...] | None,
     if commas:
         notes = (*notes, "decimal commas were read as points")
     return form.cpus, values, notes
+
+
+def _with_short_names(lines: Sequence[str]) -> Sequence[str]:
+    """The lines with `Core0` for `Core 0`, if one of them has several CPUs with such names."""
+    if all(len(_TWO_WORDS.findall(line)) < 2 for line in lines):
+        return lines
+    return [_TWO_WORDS.sub(r"\1\2", line) for line in lines]
 
 
 def _columns(form: _Form, place: int, width: int) -> Columns:
@@ -155,7 +176,7 @@ def _decided(path: Path, lines: Sequence[str], rows: Sequence[int]) -> tuple[_Pa
         sure = next((form for form in numbered if _surely_numbers(table, form)), None)
         if sure is not None or (plain is None and numbered):
             return table, sure or numbered[0]
-        if numbered and numbered[0].labels == 3 and _counted(numbered[0].cpus or ()):
+        if numbered and numbered[0].labels == _COMPLETE and _counted(numbered[0].cpus or ()):
             raise NodeprintError(
                 "its first line and first column may be CPU numbers or latencies",
                 where=path,
@@ -174,7 +195,7 @@ def _check_order(path: Path, table: _PastedTable, form: _Form) -> None:
     as text: these are no latencies."""
     cells = table.cells(table.rows[0])
     heads = cells[1:] if len(cells) == form.n and not cells[0] else cells
-    numbers = [_number(text) for text in heads]
+    numbers = [cpu_number(text) for text in heads]
     if len(numbers) > 2 and sorted(numbers) in (list(range(len(numbers))), list(range(1, len(numbers) + 1))):
         what, advice = "CPU numbers in another order than the rows", "order rows as columns"
         raise NodeprintError(what, where=path, line=table.rows[0], column=1, advice=advice)
@@ -244,22 +265,16 @@ def _cpus(table: _PastedTable, head: bool, index: bool, ends: int, n: int, first
             return None
     if index:
         column = [table.cells(row)[0] for row in table.rows[head:]]
-        expected = [_number(text) for text in heads or map(str, range(n))][first : first + len(column)]
-        if [_number(text) for text in column] != expected:
+        expected = [cpu_number(text) for text in heads or map(str, range(n))][first : first + len(column)]
+        if [cpu_number(text) for text in column] != expected:
             return None
-    elif heads is not None and [_number(text) for text in heads] != list(range(n)):
+    elif heads is not None and [cpu_number(text) for text in heads] != list(range(n)):
         return None  # without a column beside it a line of any whole numbers could be latencies
-    return tuple(_number(text) for text in heads) if heads is not None else tuple(range(n)) if index else None
-
-
-def _number(text: str) -> int:
-    """A CPU's number; -1 for any other text."""
-    digits = _CPU_NAME.sub("", text)
-    return int(digits) if digits.isdecimal() and len(digits) < 7 else -1
+    return tuple(cpu_number(text) for text in heads) if heads is not None else tuple(range(n)) if index else None
 
 
 def _numbers(texts: Sequence[str]) -> bool:
-    numbers = [_number(text) for text in texts]
+    numbers = [cpu_number(text) for text in texts]
     return bool(numbers) and min(numbers) >= 0 and len(set(numbers)) == len(numbers)
 
 
@@ -271,7 +286,7 @@ def _surely_numbers(table: _PastedTable, form: _Form) -> bool:
     if not form.head:
         return False
     corner, *heads = table.cells(table.rows[0])
-    named = any(_CPU_NAME.match(head) for head in heads)
+    named = any(CPU_NAME.match(head) for head in heads)
     word = corner.isalpha() and corner.lower() != "x"
     from_zero = form.cpus[0] == 0 and not corner
     decimals = any("." in table.text(row) for row in table.rows)
@@ -291,6 +306,7 @@ def _blocks(lines: Sequence[str]) -> list[list[int]]:
     """The numbers of lines (from 1) that may be rows of a table, those between two other lines together; empty lines
     and rules are neither."""
     rows = [row for row, line in enumerate(lines, start=1) if line.strip(" ") and not _RULE.fullmatch(line)]
+    rows = [row for row in rows if row == 1 or not _is_index_name(lines[row - 1], lines[row - 2])]
     some = [lines[row - 1] for row in rows]
     inside = [_is_row(line) for line in some]
     for place in range(1, len(some)):  # one with a fault has as many separators as the one before it
@@ -309,6 +325,12 @@ def _blocks(lines: Sequence[str]) -> list[list[int]]:
     return [block for block in blocks if block]
 
 
+def _is_index_name(line: str, head: str) -> bool:
+    """Whether a line has nothing but the name of the rows, as pandas prints it under that of the columns."""
+    columns, *cpus = head.split() or [""]
+    return line.strip().isalpha() and columns.isalpha() and len(cpus) > 1 and all(cpu_number(cpu) >= 0 for cpu in cpus)
+
+
 def _as_wide(line: str, row: str) -> bool:
     """Whether a line has as many separators as a row, of any kind but blanks."""
     return any(kind and kind in row and line.count(kind) == row.count(kind) for kind in _SEPARATORS)
@@ -317,12 +339,13 @@ def _as_wide(line: str, row: str) -> bool:
 def _is_row(line: str) -> bool:
     """Whether at least half of a line's words are cells of a table."""
     text = line.strip().lower()
-    if text.startswith(("#", "//")):
+    if text.startswith("//") or (text.startswith("#") and not _NUMBERED.match(text)) or _SETTING.match(text):
         return False
     if set(text) <= _PLAIN and (any(c.isdigit() for c in text) or any(kind and kind in text for kind in _SEPARATORS)):
         return True
     kinds = [kind for kind in _SEPARATORS if kind and kind in text]
-    cells = [cell.strip().strip('"') for cell in re.split(f"[{''.join(kinds)}]", text)] if kinds else text.split()
+    cells = re.split(f"[{''.join(kinds)}]", text) if kinds else text.split()
+    cells = [cell.strip().strip("\"'") for cell in cells]
     cells = [_DEVIATION.sub("", cell) for cell in cells if cell]
     good = sum(_CELL.fullmatch(cell) is not None for cell in cells)
     return good > 0 and 2 * good >= len(cells)
@@ -373,20 +396,20 @@ def _misfit(path: Path, table: _PastedTable) -> NodeprintError:
     """Why a table has no form: another separator, contradictory CPU numbers, or a first line whose number of cells
     differs from the number of lines."""
     heads = table.cells(table.rows[0])
-    if heads[0].isalpha() and heads[0].lower() != "x" and all(_number(text) >= 0 for text in heads[1:]):
+    if heads[0].isalpha() and heads[0].lower() != "x" and all(cpu_number(text) >= 0 for text in heads[1:]):
         twice = next((text for text in heads[1:] if heads.count(text) > 1), None)
         if twice is not None:
             return NodeprintError(
-                f"CPU {_number(twice)} is listed twice",
+                f"CPU {cpu_number(twice)} is listed twice",
                 where=path,
                 line=table.rows[0],
                 column=1,
                 advice="give each CPU one column",
             )
         for row, text in zip(table.rows[1:], heads[1:], strict=False):
-            if _number(table.cells(row)[0]) != _number(text):
+            if cpu_number(table.cells(row)[0]) != cpu_number(text):
                 return NodeprintError(
-                    f"the row is not that of CPU {_number(text)}",
+                    f"the row is not that of CPU {cpu_number(text)}",
                     where=path,
                     line=row,
                     column=1,

@@ -135,6 +135,16 @@ def filled(values: Matrix) -> Matrix:
     return out
 
 
+#: What may stand before a CPU's number: `cpu0`, `Core 0`, `C0`, `#0`.
+CPU_NAME = re.compile(r"^(?:(?:v?cpu|core|thread|pu|p|c)[ _#-]?|#)(?=\d+$)", re.IGNORECASE)
+
+
+def cpu_number(text: str) -> int:
+    """A CPU's number, with a word for it or not; -1 for any other text."""
+    digits = CPU_NAME.sub("", text)
+    return int(digits) if digits.isdecimal() and len(digits) < 7 else -1
+
+
 class WrongResultError(NodeprintError):
     """A benchmark checked its own result and found it wrong: no figure, and a fault of the node or the build."""
 

@@ -11,7 +11,9 @@ _DECIMAL = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
 _BINARY = {"ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
 _SECONDS = {
     "ns": 1e-9, "nsec": 1e-9, "us": 1e-6, "\N{MICRO SIGN}s": 1e-6, "\u03bcs": 1e-6, "usec": 1e-6, "ms": 1e-3,
-    "msec": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "second": 1.0, "min": 60.0,
+    "msec": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "second": 1.0, "min": 60.0, "ps": 1e-12,
+    **{f"{prefix}second{s}": factor for prefix, factor in
+       (("pico", 1e-12), ("nano", 1e-9), ("micro", 1e-6), ("milli", 1e-3)) for s in ("", "s")},
 }  # fmt: skip
 _BYTES = re.compile(r"([kmgtp]?|[kmgt]i)(b|bytes?|o)(?:/s|/sec|ps|\*s\^-1| s-1)")
 _FLOPS = re.compile(r"([kmgtp]?)(?:flops?)(?:/s|/sec|ps)?")

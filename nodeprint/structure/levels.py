@@ -36,6 +36,9 @@ CCX_NS = 28.0
 MANY_CCX, MANY_CCX_CORES = 4, 3  # from this many groups and cores in each, the ratio decides at any clock:
 CCX_RATIO = 2.5  # latency to the nearest other CCX, relative to latency inside
 MANY_CCX_NS = 40.0  # up to this latency inside, they are CCXs even if as distant as packages
+# up to so many clusters of so many cores with one hardware thread each may be of a SoC: latency alone does not tell
+# them from CCXs or packages (but four of MANY_CCX_CORES are CCXs)
+SOC_CLUSTERS, CLUSTER_CORES = 4, 6
 MIN_PACKAGE_CORES = 5  # smaller groups are clusters
 SURE_PACKAGE_CORES = 6  # groups with fewer cores are packages only if the latency between them is that of packages
 SOCKET_NS = 100.0  # least latency between packages
@@ -201,12 +204,17 @@ def _named(cells: SortedCells, nested: list[Labels], threads: bool) -> list[tupl
         between = float(np.nanmedian(between_blocks))
         nearest = float(np.nanmedian(np.fmin.reduce(between_blocks, axis=1)))
         cores = sizes(labels)
-        many = len(cores) >= MANY_CCX and np.median(cores) >= MANY_CCX_CORES and nearest >= CCX_RATIO * within
+        many_groups = len(cores) >= MANY_CCX and np.median(cores) >= MANY_CCX_CORES
+        many = many_groups and nearest >= CCX_RATIO * within
+        is_soc = not threads and len(cores) <= SOC_CLUSTERS and cores.max() <= CLUSTER_CORES
+        undetermined = is_soc and not many_groups
         packages = index == len(nested) - 1 and len(cores) <= MOST_SOCKETS and cores.max() <= 2 * cores.min()
         ccx = next((finer for finer_name, finer in out if finer_name == "ccx"), None)
         name: LevelName = "group"
         if ccx is not None:
             name = _package_or_die(cells, labels, ccx) if packages else "quadrant"
+        elif undetermined:
+            name = "group"
         elif not index and within <= (MANY_CCX_NS if many else CCX_NS):
             name = "ccx"
         elif packages and _spans_package(between, cores, threads):

@@ -97,8 +97,17 @@ Num samples: 300
 """
 OFFSETS = "Cache line offset: {}\nx,25.5,90.25\n25.5,x,91\n90.25,91,x\n"
 PAIRS = "a,b,ns\n0,1,25.5\n0,2,90.25\n1,2,91\n"
+MACOS = """# Info: Core count: 3
+# Info: Experiments per core pair: 2
+   0,  1,     4101,     1,     90.10 ns,  90.25,    3.04 GHz, 3.12,    2.40, 2.40
+   1,  2,        1,     0,     25.10 ns,  25.00,    3.93 GHz, 3.87,    2.40, 2.38
+   1,  2,        1,     0,     25.10 ns,  26.00,    3.93 GHz, 3.87,    2.40, 2.38
+   0,  2,     4101,     0,     91.10 ns,  91.00,    3.93 GHz, 3.87,    2.40, 2.38
+# Info: Successful experiments:   4 /   17138 (0.02%)
+"""
 FILES = {
     "long-table": PAIRS,
+    "macos-core-to-core-latency": MACOS,
     "chips-and-cheese": OFFSETS.format(0),
     "core-to-core-latency-terminal": TERMINAL,
     "core-to-core-latency": ",0,1,2\n0,0.0,25.5,90.25\n1,25.5,0.0,91.0\n2,90.25,91.0,0.0\n",

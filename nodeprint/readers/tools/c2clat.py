@@ -26,7 +26,9 @@ def evidence(lines: list[str]) -> ToolEvidence:
         _is_head(head) and "\t" not in head and len(head.split()) == len(first.split()) == len(second.split())
         for head, first, second in zip(lines[:40], lines[1:], lines[2:], strict=False)
     )
-    return ToolEvidence.LAYOUT if table or any(line.strip() == _DATA for line in lines[:40]) else ToolEvidence.NONE
+    if any(line.strip() == _DATA for line in lines[:40]):
+        return ToolEvidence.NAME
+    return ToolEvidence.LAYOUT if table else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:
@@ -37,11 +39,14 @@ def read_output(path: Path, lines: list[str]) -> ToolOutput:
         cpus = list(range(len(rows)))
         skip = 0
     else:
-        head = next((number for number, line in enumerate(lines) if _is_head(line)), None)
-        if head is None:
+        heads = [number for number, line in enumerate(lines) if _is_head(line)]
+        if not heads:
             raise NodeprintError(
                 "no line of CPU numbers", where=path, line=1, column=1, advice="give what c2clat printed"
             )
+        if len(heads) > 1:
+            raise NodeprintError("a second table", where=path, line=heads[1] + 1, column=1, advice="give one a file")
+        head = heads[0]
         cpus = [int(cell) for cell in lines[head].split()[1:]]
         rows = _until(path, lines, head + 1, "")
         skip = 1

@@ -27,8 +27,13 @@ _DEVIATION = re.compile(r"\s*(?:±|\+/-|\+-)\s*[\d.]+")
 
 
 def evidence(lines: list[str]) -> ToolEvidence:
-    """Whether it has the tool's first lines, or its latencies with their deviation."""
-    if any(line.startswith("Num cores:") for line in lines[:40]):
+    """Whether it has the tool's first lines, or its latencies with their deviation.
+
+    Other tools print `Num cores:` too, such as macos-core-to-core-latency above its table.
+    """
+    first = "\n".join(lines[:40])
+    others = any(text in first for text in ("Num samples:", "Using RDTSC")) or any(map(_TITLE.fullmatch, lines[:40]))
+    if "Num cores:" in first and others:
         return ToolEvidence.NAME
     return ToolEvidence.LAYOUT if sum("±" in line for line in lines) > 1 else ToolEvidence.NONE
 

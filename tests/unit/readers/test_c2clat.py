@@ -33,6 +33,7 @@ def test_c2clat_script(write: Write) -> None:
         (C2CLAT.replace("   4   66", "   5   66"), 4, 1),
         (C2CLAT.replace("48    0\n", "48\n"), 5, 4),
         (C2CLAT.replace("   6   62   54   48    0\n", ""), 4, 1),
+        (f"{C2CLAT}$ taskset -c 0,2,4,6 ./c2clat\n{C2CLAT}", 7, 1),
         (GNUPLOT.replace("EOD\nplot", "plot"), 10, 1),
         (GNUPLOT.replace("   92    0   50", "   92    0"), 8, 2),
     ],

@@ -143,3 +143,22 @@ def test_latencies_in_another_unit_are_refused(tmp_path: Path, factor: float, li
     rows = "\n".join(",".join(f"{25.5 * factor:.6f}" if b < a else "" for b in range(4)) for a in range(4))
     with pytest.raises(NodeprintError, match=f"no core-to-core latency is {limit}; give nanoseconds"):
         read_text(tmp_path, rows)
+
+
+def test_the_next_reader_tries_if_the_surest_fails(tmp_path: Path) -> None:
+    """A table with the head of c2clat, but by commas of another tool's: c2clat rejected it."""
+    text = C2CLAT.replace("   0    0   92   66   62\n", "CPU0    0   92   66   62\n")
+    imported = read_text(tmp_path, text)
+    assert (imported.tool, imported.core_matrix().cpus) == ("core-to-core-latency", (0, 2, 4, 6))
+
+
+def test_all_readers_that_failed_are_named(tmp_path: Path) -> None:
+    reason = r"line 4, column 1: 3 lines for 4 CPUs \(read as c2clat, core-to-core-latency\); give the whole output"
+    with pytest.raises(NodeprintError, match=reason):
+        read_text(tmp_path, C2CLAT.rpartition("   6 ")[0] + "\n")
+
+
+def test_a_cut_output_of_a_known_tool_is_no_table_of_another(tmp_path: Path) -> None:
+    """The matrix of NUMA nodes of MLC would be one of two cores."""
+    with pytest.raises(NodeprintError, match=r"no line of node numbers for bandwidth \(read as intel-mlc\)"):
+        read_text(tmp_path, MLC[: MLC.index("Using Read-only")])

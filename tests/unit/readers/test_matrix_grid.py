@@ -159,3 +159,20 @@ def test_rows_and_columns_sorted_differently_are_no_latencies(tmp_path: Path, fi
     lines = [",".join(["", *map(str, columns)]), *(",".join([str(a), *row]) for a, row in cells.items())]
     with pytest.raises(NodeprintError, match="line 1, column 1: CPU numbers in another order than the rows"):
         matrix_grid.read_grid(tmp_path / "matrix.csv", lines)
+
+
+@pytest.mark.parametrize("name", ["C{}", "#{}", "CPU{}", "cpu {}", "Core {}", '"{}"', "'cpu {}'"])
+@pytest.mark.parametrize(("separator", "corner"), [(",", ""), (";", "CPU"), (" | ", ""), ("   ", "cpu"), ("  ", None)])
+def test_names_of_cpus(tmp_path: Path, name: str, separator: str, corner: str | None) -> None:
+    rows = [[name.format(cpu), "0" if cpu == 4 else "25.5", "0" if cpu == 5 else "25.5"] for cpu in (4, 5)]
+    heads = [*([] if corner is None else [corner]), *(name.format(cpu) for cpu in (4, 5))]
+    text = "\n".join(separator.join(cells) for cells in [heads, *rows])
+    cores = read_text(tmp_path, f"{text}\n").core_matrix()
+    assert (cores.cpus, cores.ns[0, 1]) == ((4, 5), 25.5)
+
+
+def test_arguments_above_a_table_are_no_rows(tmp_path: Path) -> None:
+    """`Samples: 500` was the first row of a table whose diagonal leaves no trace."""
+    text = "Core Benchmark\n Samples: 500\n Iterations: 8000\n\n      0     1     2\n0           25    90\n"
+    cores = read_text(tmp_path, text + "1     25          91\n2     90    91\n").core_matrix()
+    assert np.array_equal(np.nan_to_num(cores.ns), [[0, 25, 90], [25, 0, 91], [90, 91, 0]])

@@ -48,7 +48,7 @@ def test_every_module_of_tools_is_a_reader_in_a_clone_that_is_not_installed(monk
     found = {**readers("matrix"), **readers("values")}
     files = {path.stem for folder in tools.__path__ for path in Path(folder).glob("[!_]*.py")}
     assert {str(vars(reader)["__name__"]).rpartition(".")[2] for reader in found.values()} == files
-    assert len(found) == len(files) == 22
+    assert len(found) == len(files) == 23
 
 
 @pytest.mark.parametrize("path", sorted(OUTPUTS.glob("*.*")), ids=lambda path: path.name)

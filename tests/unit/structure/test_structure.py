@@ -46,6 +46,15 @@ def test_levels_of_machines(name: str) -> None:
     assert found(machine.matrix) == {level: machine.groups(level) for level in levels}
 
 
+@pytest.mark.parametrize("sizes", [(4, 4, 4), (4, 5, 5), (5, 5, 5), (6, 6), (4, 6, 6)])
+@pytest.mark.parametrize(("inside", "across"), [(17.0, 90.0), (26.0, 125.0), (39.0, 110.0)])
+def test_clusters_of_a_soc_have_one_name(sizes: tuple[int, ...], inside: float, across: float) -> None:
+    """Apple's had three names: CCXs by a fast cache, sockets by five cores each 100 ns apart, and groups."""
+    cluster = np.repeat(np.arange(len(sizes)), sizes)
+    machine = made({"group": cluster}, {"group": inside}, across, spread=0.03)
+    assert set(found(machine.matrix)) == {"group"}
+
+
 @pytest.mark.parametrize("name", ["rome", "milan", "genoa without threads", "two xeons", "harvested"])
 @pytest.mark.parametrize("seed", range(3))
 def test_ccx_and_socket_in_spoiled_matrices(name: str, seed: int) -> None:
