@@ -85,7 +85,7 @@ def _read_likeliest(path: Path, lines: list[str]) -> ToolOutput:
 
     A line that only one tool prints is final: its output would lose its axes in another reader. A reader that is less
     sure must find the numbers of all CPUs, in order. Raises NodeprintError with the fault of the surest reader and the
-    names of all that failed, if several can read the text, or if none is likely.
+    name of each that failed. It also rejects a text that several can read.
     """
     found = [(reader.evidence(lines), reader) for reader in readers("matrix").values()]
     likely = sorted(((evidence, reader) for evidence, reader in found if evidence), key=lambda item: -item[0])
@@ -119,7 +119,7 @@ def _are_counted(output: ToolOutput) -> bool:
 
 
 def _all_failed(faults: Mapping[str, NodeprintError]) -> NodeprintError:
-    """The fault of the first reader with the names of all that tried."""
+    """The fault of the first reader with the name of each."""
     (first, fault), *others = faults.items()
     tried = f"read as {first}" + "".join(f", {name}" for name, _ in others)
     advice = str(fault).removeprefix(fault.problem).removeprefix("; ")
