@@ -49,10 +49,13 @@ def import_(
 ) -> None:
     """Make a campaign from matrices of other tools.
 
-    `judge` and `report` read it like a measured campaign. A warning names each matrix that does not fit the topology.
+    `judge` and `report` read it like a measured campaign. With a topology, it compares files whose names differ only in
+    a node's name, such as node01.csv and node02.csv. Others may be runs of one machine.
+    A warning names each matrix that does not fit the topology.
     """
     from nodeprint.machine.topology import captured, presets
     from nodeprint.readers import campaign_writer, layout_misfit, matrix_file
+    from nodeprint.settings.texts import say
 
     if not part:
         of_part: dict[str, object] = {"--sockets": sockets, "--smt": smt is not None}
@@ -64,7 +67,10 @@ def import_(
     )
     with input_files(*files) as kept:
         imported = [matrix_file.read_output(file, format) for file in kept]
-    names = campaign_writer.write_campaign(imported, out, machine)
+        of_nodes = machine is None or campaign_writer.are_nodes(kept)
+    names = campaign_writer.write_campaign(imported, out, machine, of_nodes=of_nodes)
+    if not of_nodes:
+        typer.echo(f"note: {say('unknown_node')}", err=True)
     differing = [f"{item.source}: {item.cores.differing}" for item in imported if item.cores and item.cores.differing]
     for warning in (*differing, *(layout_misfit.warnings(imported, machine) if machine else ())):
         typer.echo(f"warning: {warning}", err=True)

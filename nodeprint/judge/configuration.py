@@ -60,7 +60,8 @@ def groups(
 ) -> list[Ints]:
     """Numbers of measured nodes with the same layout and hard fields, the largest group first.
 
-    A node of an unknown machine, such as an imported matrix without its component, is a group by itself.
+    A node of an unknown machine, such as an imported matrix without its component or its node, is a group by
+    itself.
     """
     keyed: dict[tuple[str, ...], list[int]] = {}
     for i, node in sorted(enumerate(nodes), key=lambda entry: entry[1].name):
@@ -68,7 +69,8 @@ def groups(
             hard = (
                 differing_field.identity for differing_field in differing.get(node.name, ()) if differing_field.hard
             )
-            machine = layouts.get(i, "") if node.identified or not node.imported else f"unknown: {node.name}"
+            is_known = (node.identified or not node.imported) and not node.anonymous
+            machine = layouts.get(i, "") if is_known else f"unknown: {node.name}"
             keyed.setdefault((machine, *hard), []).append(i)
     alike = sorted(keyed.values(), key=lambda numbers: (-len(numbers), nodes[numbers[0]].name))
     return [np.array(numbers) for numbers in alike]

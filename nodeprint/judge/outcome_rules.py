@@ -148,6 +148,8 @@ def without_peers(of: NodeEvidence) -> Iterator[Reason]:
     differing = [d for d in population.differing.get(node.name, ()) if d.hard]
     if node.imported and not node.identified:
         yield _no_peers(of, say("unknown_processor"))
+    elif node.anonymous:
+        yield _no_peers(of, say("unknown_node"))
     elif len(population.configuration_of[of.i]) > 1:
         yield _no_peers(of)
     else:

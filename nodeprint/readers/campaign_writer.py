@@ -16,7 +16,7 @@ from nodeprint.campaign import job_status, node_sheet
 from nodeprint.campaign.job_status import JobStatus, RunOutcome
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data.format import integrity
-from nodeprint.data.places.measured import IMPORTED_HOPS
+from nodeprint.data.places.measured import IMPORTED_HOPS, UNKNOWN_NODE
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology import serialized
 from nodeprint.machine.topology.model import Topology
@@ -45,12 +45,29 @@ def node_names(sources: Sequence[Path]) -> list[str]:
     return names
 
 
+def are_nodes(sources: Sequence[Path]) -> bool:
+    """Whether the names of files state that each is of another node: a host's name is all that they differ in.
+
+    Any other files, such as `run1.csv` and `run2.csv`, may be of one machine, whose runs would accuse each other.
+    """
+    try:
+        stated = path_fields.read_paths([source.as_posix() for source in sources], "").values
+    except NodeprintError:
+        return False
+    return len({axes["node"] for axes in stated.values()}) == len(sources)
+
+
 def write_campaign(
-    imported: Sequence[ToolOutput], campaign: Path, topologies: Topology | Sequence[Topology | None] | None = None
+    imported: Sequence[ToolOutput],
+    campaign: Path,
+    topologies: Topology | Sequence[Topology | None] | None = None,
+    *,
+    of_nodes: bool = True,
 ) -> list[str]:
     """Write every file as a node with one job of one run into the directory `campaign`; returns the nodes' names.
 
-    `topologies` is one for all nodes or one each; it is stored in the job and gives the labels. Raises NodeprintError
+    `topologies` is one for all nodes or one each; it is stored in the job and gives the labels. `of_nodes` is whether
+    each file is of another node; files that may be of one machine are not compared. Raises NodeprintError
     if the campaign exists already, nothing or a duplicate is given, or a topology lacks the matrix's CPUs.
     """
     if not imported:
@@ -65,7 +82,7 @@ def write_campaign(
     sheet = []
     for name, item, machine in zip(names, imported, each, strict=True):
         job = campaign / "nodes" / name / "job1"
-        written = _records(name, item)
+        written = _records(name, item, of_nodes=of_nodes)
         for measurement, records in written.items():
             _write(job / "run1" / f"{measurement}.jsonl.gz", records)
         if machine is not None:
@@ -114,7 +131,7 @@ def _check(item: ToolOutput, machine: Topology | None) -> None:
         )
 
 
-def _records(node: str, item: ToolOutput) -> dict[str, list[Record]]:
+def _records(node: str, item: ToolOutput, *, of_nodes: bool) -> dict[str, list[Record]]:
     """The records of each measurement, by its name."""
     header = {
         "record": "header",
@@ -128,7 +145,7 @@ def _records(node: str, item: ToolOutput) -> dict[str, list[Record]]:
         "imported": {
             "format": item.tool,
             "source": item.source.name,
-            "unknown": list(item.unknown),
+            "unknown": [*item.unknown, *([] if of_nodes else [UNKNOWN_NODE])],
             "notes": [*item.notes, *_left_out(item), *filter(None, [item.cores.differing if item.cores else ""])],
         },
     }

@@ -28,6 +28,8 @@ Values = npt.NDArray[np.float32]
 
 #: Hops between cores of another tool whose operation is none of ours, or not known.
 IMPORTED_HOPS = "coherence-imported"
+#: The fact that an imported file lacks if it may be of the same machine as another one.
+UNKNOWN_NODE = "node"
 
 
 @cache

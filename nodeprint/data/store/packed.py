@@ -47,7 +47,8 @@ class PackedNode:
     clock.
     `slurm_jobs` has by job its number in Slurm.
     `former` has by job the fields of its survey in which that differs from the newest one.
-    `imported`: its records are another tool's; `identified`: its machine is known.
+    `imported`: its records are another tool's; `identified`: its machine is known. `anonymous`: it may be the
+    same machine as another imported one.
 
     `made_of` is a digest of its row of the sheet and its files, empty without a campaign. `problems` are faults of its
     records. `simulated` states whether a simulator wrote them. `versions` has the kernels that measured it.
@@ -71,6 +72,7 @@ class PackedNode:
     former: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     imported: bool = False
     identified: bool = True
+    anonymous: bool = False
     warnings: tuple[Mapping[str, str], ...] = ()
     rack: str = ""
     switch: str = ""

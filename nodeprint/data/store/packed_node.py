@@ -17,7 +17,7 @@ from nodeprint.data.job import job_points, sensors
 from nodeprint.data.job.job_points import NodePlaces
 from nodeprint.data.job.jobs import Job, JobMeasurement, number_of
 from nodeprint.data.places.layout import layout_of, slots_of
-from nodeprint.data.places.measured import cell_models
+from nodeprint.data.places.measured import UNKNOWN_NODE, cell_models
 from nodeprint.data.store import node_states, store
 from nodeprint.data.store.packed import PackedNode
 from nodeprint.data.store.store import Survey
@@ -100,6 +100,7 @@ def _of_node(
         rebooted=tuple(f"job{job.number}" for job in of_jobs if len(_boots(job)) > 1),
         imported=any("imported" in measured.header for job in of_jobs for measured in job.measured.values()),
         identified=bool(survey.topology),
+        anonymous=any(_may_be_another(measured.header) for job in of_jobs for measured in job.measured.values()),
         cpus=of_pairs.cpus,
         cores=of_pairs.cores,
         fingerprint=_fingerprint(of_jobs, survey, machine.machine),
@@ -123,6 +124,11 @@ def _clock(campaign: Path, row: node_sheet.Node, of_jobs: Sequence[Job]) -> Iter
     status = next((job.status for job in of_jobs if job.number == row.job), None)
     if status is not None and (text := node_states.clock_is_off(preparation.job_folder(campaign, row), status)):
         yield {"id": "clock", "text": text, "advice": "let NTP set it"}
+
+
+def _may_be_another(header: Mapping[str, Any]) -> bool:
+    """Whether nothing states that an imported file is of another machine than the others."""
+    return UNKNOWN_NODE in header.get("imported", {}).get("unknown", ())
 
 
 def _boots(job: Job) -> set[str]:

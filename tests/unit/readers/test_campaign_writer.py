@@ -119,6 +119,32 @@ def test_published_matrices_of_different_processors_are_no_peers(data: Path, tmp
     assert cli("judge", tmp_path / "out", "--fail-on", "not-same")[0] == 3
 
 
+@pytest.mark.parametrize(
+    ("names", "peers"),
+    [
+        (("run1", "run2", "run3"), False),
+        (("7302 (1)", "7302 (2)", "7302 (3)"), False),
+        (("monday", "tuesday", "friday"), False),
+        (("cn01", "cn02", "cn03"), True),
+        (("cn01/latency", "cn02/latency", "cn03/latency"), True),
+    ],
+)
+def test_runs_of_one_machine_do_not_accuse_each_other(tmp_path: Path, names: tuple[str, ...], *, peers: bool) -> None:
+    """Three imports of one processor were a fleet: one with a slow CCX was SUSPECT."""
+    noise = np.random.default_rng(1)
+    files = [tmp_path / f"{name}.csv" for name in names]
+    for number, file in enumerate(files):
+        ns = np.where(np.arange(16)[:, None] // 2 == np.arange(16) // 2, 25 * (1 + 0.3 * (number == 1)), 100.0)
+        ns *= np.exp(0.003 * noise.standard_normal((16, 16)))
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("\n".join(",".join(f"{ns[a, b]:.3f}" if b < a else "" for b in range(16)) for a in range(16)))
+    status, said = cli("import", *files, "--part", "EPYC 7302", "--no-smt", "--out", tmp_path / "out")
+    assert status == 0 and ("may be runs of one machine" in said) is not peers
+    outcomes = [node.outcome for node in judge(tmp_path / "out").verdict.nodes.values()]
+    assert (outcomes == [Outcome.NO_PEERS] * 3) is not peers
+    assert ("node01.csv" in " ".join(cli("judge", tmp_path / "out")[1].split())) is not peers
+
+
 @pytest.mark.parametrize("part", ["EPYC 9999", "Quantum 1", "Ryzen 9 1234X", "7", "EPYC"])
 def test_a_part_that_is_not_in_the_table_is_one_sentence(tmp_path: Path, write: Write, part: str) -> None:
     with pytest.raises(NodeprintError, match=r"part of the table|more than one part") as error:
