@@ -31,7 +31,7 @@ static void sweep_once(enum stream stream, const struct share *share, size_t sli
     size_t arrays = stream_arrays(stream), array_bytes = slice_bytes / arrays;
     for (size_t at = 0; at < array_bytes; at += CHUNK_BYTES)
         for (size_t b = 0; b < share->buffer_count; b++) {
-            unsigned char *array[MOST_ARRAYS], *slice = share->buffers[b]->bytes + share->slice * slice_bytes;
+            unsigned char *array[MOST_ARRAYS] = {NULL}, *slice = share->buffers[b]->bytes + share->slice * slice_bytes;
             for (size_t i = 0; i < arrays; i++) array[i] = slice + i * array_bytes + at;
             if (stream == READ3_WRITE1) array[1] += at; /* of which a chunk is twice as large */
             loop(array, CHUNK_BYTES, SIZE_MAX);

@@ -37,7 +37,7 @@ _WORDS: Mapping[Statistic, str] = {
     Statistic.MEDIAN: r"median|med|p_?50|50_?%|50th(?:_percentile)?|percentile_50",
     Statistic.MEAN: r"(?:arithmetic_|geo_?|geometric_|harmonic_|h|g)?mean|avg|average|ave",
     Statistic.EXTREME: r"min|minimum|max|maximum|p\d{1,2}(?:_?\d+)?"
-    r"|\d\d?(?:_\d+)?_?%|\d\d?(?:st|nd|rd|th)(?:_percentile)?"
+    r"|\d\d?(?:_\d+)?_?%|\d\d?[a-z]{2}(?:_percentile)?"
     r"|percentile_\d+|(?:\d+%?_)?ci(?:_?\d+%?)?_(?:low|lower|lo|l|high|upper|hi|u|min|max)"
     r"|(?:low|lower|lo|high|upper|hi)_?(?:ci|bound|quartile)",
     Statistic.SPREAD: r"(?:(?:rel|relative|sample|pop)_)?"
