@@ -253,7 +253,7 @@ def _namings(lines: Sequence[str], number: int, line: str) -> Iterator[tuple[str
 def _by_copies(section: Passage) -> Iterator[Passage]:
     """A node's section by the GPU or NUMA node that a line before each result names; itself if there are none."""
     named = {
-        number: ("gpu" if match[3] else match[1].lower().replace(" ", "").removesuffix("node"), match[2] or match[4])
+        number: (_part(match[1] or "gpu"), match[2] or match[4])
         for number, line in enumerate(section.lines)
         if (match := _COPY.fullmatch(line.strip()))
     }
@@ -266,6 +266,12 @@ def _by_copies(section: Passage) -> Iterator[Passage]:
     for begin, end in zip(starts, [*starts[1:], len(section.lines)], strict=True):
         kind, index = named[begin]
         yield replace(section, lines=_between(section.lines, begin, end), copy={kind: index})
+
+
+def _part(word: str) -> str:
+    """The part of a node that a word means: CUDA and HIP call a GPU a device."""
+    plain = word.lower().replace(" ", "").removesuffix("node")
+    return "gpu" if plain in ("device", "gcd") else plain
 
 
 def host(section: Passage, results: int, own: Collection[int], where: str, *, is_stated: bool) -> str:

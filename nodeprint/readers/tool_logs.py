@@ -147,7 +147,11 @@ def _identified(outputs: Sequence[Passage], pattern: str, source: str) -> tuple[
     named = [output for output in outputs if output.is_named]
     paths = {output.path for output in unnamed}
     is_stated = bool(pattern) and source != _STREAM
-    results = sum(_results(output.values) for output in unnamed)
+    of_parts: dict[str, int] = {}  # those of a node's GPUs are one result, those of tasks may be of several nodes
+    for output in unnamed:
+        part = "" if "task" in output.copy else str(output.copy)
+        of_parts[part] = of_parts.get(part, 0) + _results(output.values)
+    results = of_parts.pop("", 0) + of_parts.pop("{}", 0) + max(of_parts.values(), default=0)
     if len(paths) == 1 and not is_stated and results > 1:
         how = "print `hostname: NAME` first" if source == _STREAM else "state it by --path '{node}.log'"
         advice = f"{how} if all are of one node; else {text_sections.GATHER}"

@@ -378,7 +378,7 @@ def test_the_copy_that_is_slow_is_named(part: str, gather: Callable[[int, str], 
         rates = [3000.0 + node + copy / 10 for copy in range(8)]
         rates[5] *= 0.5 if node == 3 else 1
         texts[f"gn{node:02d}.log"] = "".join(gather(copy, _stream(rate)) for copy, rate in enumerate(rates))
-    judged = CliRunner().invoke(app, ["judge", str(written(tmp_path, texts))]).output
+    judged = CliRunner().invoke(app, ["judge", str(written(tmp_path, texts))]).stdout
     assert judged.startswith(f"6 nodes x 1 run, 8 {part}s each: node from the file name, {part} from the text."), judged
     assert re.search(rf"gn03: WARN \(SUSPECT\)\. stream-triad of (?i:{part}) (?:node )?5 is 50\.0% lower", judged), (
         judged
@@ -391,6 +391,6 @@ def test_copies_in_files_of_their_own_are_parts_of_their_node(tmp_path: Path) ->
         for node in range(4)
         for copy in range(4)
     }
-    judged = CliRunner().invoke(app, ["judge", str(written(tmp_path, texts))]).output
+    judged = CliRunner().invoke(app, ["judge", str(written(tmp_path, texts))]).stdout
     assert judged.startswith("4 nodes x 1 run, 4 gpus each: node from the directory name, gpu from `gpuN`."), judged
     assert re.search(r"gn2: WARN \(SUSPECT\)\. stream-triad of gpu 1 is 49\.9% lower", judged), judged

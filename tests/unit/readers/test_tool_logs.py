@@ -142,7 +142,7 @@ def test_outputs_that_are_refused(tmp_path: Path, text: str, message: str) -> No
 @pytest.mark.parametrize("text", ["a triad\ncn1 3000\n", '{\n "triad": 3\n}\n', "# a log\nof something else\n"])
 def test_what_is_neither_output_nor_table_is_named_so(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.txt").write_text(text)
-    with pytest.raises(NodeprintError, match="no output of a known tool, and no table; give outputs of dcgm-diag"):
+    with pytest.raises(NodeprintError, match="no output of a known tool, and no table; give outputs of cuda-bandwidth"):
         table_file.read_table(tmp_path / "x.txt")
 
 

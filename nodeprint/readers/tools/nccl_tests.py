@@ -1,0 +1,79 @@
+"""nccl-tests and rccl-tests: a table by message size (https://github.com/NVIDIA/nccl-tests, src/common.cu).
+
+Small messages have a time, large ones the bus bandwidth, each out of place and in place. The ranks name the host.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.readers.parsing import NUMBER, WrongResultError, slug, tool_values
+from nodeprint.readers.tool_output import ToolEvidence, ToolOutput, ToolValue
+
+NAME = "nccl-tests"
+KINDS = ("values",)
+_HEAD = re.compile(r"#\s*size\s+count\b.*\btime\s+algbw\s+busbw\b.*")
+_COLLECTIVE = re.compile(r"#\s*Collective test starting:\s*(\w+)_perf\s*|.*?\b(\w+)_perf\b.*")
+_RANK = re.compile(r"#\s+Rank\s+\d+\b.*\son\s+(\S+)\s+device\s.*")
+_OUT_OF_BOUNDS = re.compile(r"#\s*Out of bounds values\s*:\s*([1-9]\d*)\b.*")
+_COUNT = re.compile(r"\d+")
+#: From this size on messages are limited by bandwidth (a choice): the table's rates have two digits below.
+_LARGE = 1 << 20
+#: By the columns of a table the figures out of place and in place.
+_SIDES = ("", "-in-place")
+
+
+def evidence(lines: list[str]) -> ToolEvidence:
+    """Whether the head of its table is there."""
+    return ToolEvidence.NAME if any(_HEAD.fullmatch(line.strip()) for line in lines) else ToolEvidence.NONE
+
+
+def read_output(path: Path, lines: list[str]) -> ToolOutput:
+    """A time or rate for each size. Raises NodeprintError where ranks are on several hosts or the table is cut, and
+    WrongResultError where received data are wrong."""
+    collective = next((match[1] or match[2] for line in lines if (match := _COLLECTIVE.fullmatch(line.strip()))), "")
+    hosts = list(dict.fromkeys(match[1] for line in lines if (match := _RANK.fullmatch(line.strip()))))
+    if len(hosts) > 1:
+        shown = " and ".join(printable(host, 40) for host in hosts[:2])
+        what = f"a job on {len(hosts)} nodes ({shown}{', ...' if len(hosts) > 2 else ''}), which is a figure of none"
+        raise NodeprintError(what, where=path, advice="give the output of a job on one node")
+    node = hosts[0] if hosts and hosts != ["localhost"] else ""
+    name = f"nccl-{slug(collective)}" if collective else "nccl"
+    heads: list[str] = []
+    out: list[ToolValue] = []
+    begun = 0
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if _HEAD.fullmatch(text):
+            heads, begun = text.lstrip("# ").split(), number
+        elif _OUT_OF_BOUNDS.fullmatch(text):
+            raise _wrong(path, number)
+        elif heads and text[:1].isdigit() and len(cells := text.split()) == len(heads):
+            out += _row(path, heads, cells, name, node, number)
+            begun = 0
+    if begun:
+        advice = "let the test end, and give all that it printed"
+        raise NodeprintError("a table without a line", where=path, line=begun, advice=advice)
+    return ToolOutput(path, NAME, values=out)
+
+
+def _row(path: Path, heads: list[str], cells: list[str], name: str, node: str, line: int) -> list[ToolValue]:
+    size = int(cells[0])
+    if any(head == "#wrong" and _COUNT.fullmatch(cell) and int(cell) for head, cell in zip(heads, cells, strict=True)):
+        raise _wrong(path, line)
+    kind, unit = ("busbw", "GB/s") if size >= _LARGE else ("time", "us")
+    axes = {"node": node, "point": {"message bytes": size}}
+    sides = zip(_SIDES, [cell for head, cell in zip(heads, cells, strict=True) if head == kind], strict=False)
+    figures = {side: float(cell) for side, cell in sides if size and re.fullmatch(NUMBER, cell)}
+    return [
+        value
+        for side, figure in figures.items()
+        for value in tool_values(figure, f"{name}-{kind}{side}", unit, line, **axes)
+    ]
+
+
+def _wrong(path: Path, line: int) -> WrongResultError:
+    advice = "data are corrupted: see to the GPUs and their links before their rates"
+    return WrongResultError("received data are wrong", where=path, line=line, advice=advice)

@@ -1,0 +1,46 @@
+"""The output of CUDA's bandwidthTest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nodeprint.errors import NodeprintError
+from tests.support.tool_output import of_text, values
+
+TEXT = """\
+[CUDA Bandwidth Test] - Starting...
+Running on...
+
+ Device 1: NVIDIA A100
+ Quick Mode
+
+ Host to Device Bandwidth, 1 Device(s)
+ PINNED Memory Transfers
+   Transfer Size (Bytes)	Bandwidth(GB/s)
+   32000000			24.6
+
+ Device to Host Bandwidth, 1 Device(s)
+ PINNED Memory Transfers
+   Transfer Size (Bytes)	Bandwidth(GB/s)
+   32000000			25.9
+
+Result = PASS
+"""
+
+
+def test_each_direction_has_its_rate(tmp_path: Path) -> None:
+    assert values(of_text(tmp_path, TEXT)) == {("cuda-host-to-device", "1"): 24.6, ("cuda-device-to-host", "1"): 25.9}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TEXT.replace("PASS", "FAIL"), "line 17: the test failed"),
+        (TEXT[: TEXT.index("   32000000\t\t\t25.9")], "line 14: a table without a line"),
+    ],
+)
+def test_what_failed_or_is_cut_is_rejected(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(NodeprintError, match=message):
+        of_text(tmp_path, text)
