@@ -43,7 +43,10 @@ _OTHERS = re.compile(
             r"eth|ib|hca|nic|bus|pci|card|port|lane|level|l|avx|sse|gcc|clang|icc|(?:open)?mpi|cuda|rocm|omp|zen|size|bytes",
             r"[kmg]i?b|stdout|stderr|info|debug|warn(?:ing)?|trace|nvme|sd|md|dm|en[ops]|ens|bond|br|veth|wlan|sw|ddr|pcie",
             r"gen|gfx|sm|fp|bf|tf|u?int|float|double|sha|crc|utf|epyc|xeon|ryzen|core|mi|rtx|gtx|gh|gb|tesla|el|rhel",
-            r"centos|rocky|ubuntu|debian|fedora|sles",
+            r"centos|rocky|ubuntu|debian|fedora|sles|slc|sd[a-z]|en[a-z]{1,2}|tile|mig|instance|slot|hca|dimm",
+            # releases, sizes and orders of things
+            r"nb|bs|qd|drv|driver|fw|firmware|bios|img|jdk|py|python|mkl|openblas|blis|mtu|rc|rel(?:ease)?|id|tickets?|inc",
+            r"seed|spec|alpha|beta|mt|glibc|ompi|oneapi|icx|aocc|nvhpc|ecc|msg|wd|pr|dell|hpe|lenovo|nodes|wave|batch|w",
             # what experiments vary
             r"kernels?|conf(?:ig(?:uration)?)?s?|cfg|settings?|setups?|opt(?:ion)?s?|modes?|variants?|cases?|scenarios?",
             r"sets?|users?|builds?|images?|compilers?|flags?|problems?|inputs?|matri(?:x|ces)|grids?|mesh|phases?|stages?",
@@ -80,8 +83,8 @@ def is_numbered(word: str) -> bool:
         return False
     if len(of_letters) > 1:
         return True
-    alone = len(name.rstrip("0123456789-")) == 1
-    return not _OTHERS.fullmatch(of_letters[0]) and (not alone or of_letters[0] in _SINGLE_LETTERS or len(name) > 3)
+    alone = len(name.rstrip("0123456789-")) == 1  # o4711 and J4711 are outputs of jobs
+    return not _OTHERS.fullmatch(of_letters[0]) and (not alone or of_letters[0] in _SINGLE_LETTERS)
 
 
 def is_numbered_host(word: str) -> bool:
@@ -116,6 +119,23 @@ def are_sizes(names: Collection[str]) -> bool:
     """Whether the numbers of names are powers of two, as message sizes, and numbers of threads or nodes, are."""
     numbers = sorted({int(found[-1]) for name in names if (found := re.findall(r"\d+", name))})
     return len(numbers) > 2 and all(after == 2 * before for before, after in pairwise(numbers))
+
+
+_RUN = re.compile(r"runs?|iter(?:ation)?s?|rep(?:eat|etition)?s?|trials?|try|attempt|sample|pass|loop|round")
+_TIME = re.compile(
+    r"mon(?:day)?|tue(?:sday)?|wed(?:nesday)?|thu(?:rsday)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?|am|pm|utc|gmt|cet|cest"
+    r"|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+)
+
+
+def is_variant(word: str) -> bool:
+    """Whether a word in a heading may be a variant of an experiment: it has letters, and counts no runs or times."""
+    of_letters = words(word)
+    if not of_letters or _HEXADECIMAL.fullmatch(word):
+        return False
+    return not (
+        _RUN.fullmatch(of_letters[0]) or all(map(_TIME.fullmatch, of_letters)) or re.fullmatch(r"\d.*[tT]\d.*Z?", word)
+    )
 
 
 def distinct(names: Sequence[str]) -> list[str]:

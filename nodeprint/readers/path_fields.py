@@ -271,23 +271,19 @@ def _make_one(rows: Sequence[list[_Folder]], folder: int) -> None:
 
 
 def _with_count(rows: Sequence[list[_Folder]], columns: Sequence[_Column]) -> list[_Column]:
-    """The columns; the only one that may count runs is marked. It counts from 0 or 1 on, and is a directory or behind a
-    point or underscore. A column that states runs, jobs or times leaves no need of it."""
+    """The columns; the only one that may count runs is marked. It counts from 1 on, as GPUs do not, and is a whole name
+    of a directory or file. A column that states runs, jobs or times leaves no need of it."""
     if any(column.axis in ("run", "job", "time", "id") for column in columns):
         return list(columns)
-    counts = [column for column in columns if not column.axis and _counts(column.values) and _is_apart(column, rows)]
+    counts = [
+        column for column in columns if not column.axis and _counts(column.values) and len(rows[0][column.folder]) == 1
+    ]
     return [replace(column, kind="count") if [column] == counts else column for column in columns]
 
 
 def _counts(values: Sequence[str]) -> bool:
     numbers = sorted({int(value) for value in values}) if all(map(str.isdecimal, values)) else []
-    return len(numbers) > 1 and numbers[0] in (0, 1) and numbers[-1] - numbers[0] == len(numbers) - 1
-
-
-def _is_apart(column: _Column, rows: Sequence[list[_Folder]]) -> bool:
-    own = rows[0][column.folder]
-    beside = [own[at][1] for at in (column.token - 1, column.token + 1) if 0 <= at < len(own)]
-    return all(sign in (".", "_") for sign in beside)
+    return len(numbers) > 1 and numbers == list(range(1, len(numbers) + 1))
 
 
 def _word_before(rows: Sequence[list[_Folder]], folder: int, token: int) -> str:
@@ -348,7 +344,7 @@ def _full_names(rows: Sequence[list[_Folder]], folder: int, first: int, last: in
     in_full = all(map(host_words.is_numbered_host, (row[folder][first][1] for row in rows)))
     while not in_full and first > 1 and own[first - 1][1] in ("-", "_") and _is_word_of_host(rows, folder, first - 2):
         first -= 2
-    while last + 2 < len(own) and own[last + 1][1] == "." and own[last + 2][1].isalpha():
+    while last + 2 < len(own) and own[last + 1][1] == "." and _is_word_of_host(rows, folder, last + 2):
         last += 2
     return ["".join(text for _, text in row[folder][first : last + 1]) for row in rows]
 

@@ -59,6 +59,14 @@ _COPY = re.compile(
     r"(?:id\s*)?[#:=]?\s*(\d+)\W*(?:[:(,-].*)?|(?:export )?(CUDA|HIP|ROCR)_VISIBLE_DEVICES=(\d+)\W*",
     re.IGNORECASE,
 )
+#: The same in a command, or behind the name of a host.
+_COPY_WITHIN = re.compile(
+    r".*\b(?:(?:CUDA|HIP|ROCR)_VISIBLE_DEVICES=(?P<gpu>\d+)\b|numactl\s.*?(?:-N\s*|--cpunodebind[ =])(?P<numa>\d+)\b"
+    r"|(?P<word>gpu|device|numa|socket|rank|task)[ #:]*(?P<number>\d+)\W*$).*",
+    re.IGNORECASE,
+)
+#: How a script's heading begins: with signs, a key, or a command.
+_HEADING = re.compile(r"\s*(?:[#=*>+$\[|-]+\s*[\w/.]|[A-Za-z]\w*\s?[:=]\s?\w)")
 #: Signs around a word in a line that separates results, and the words and letters of the longest such line.
 _SIGNS = "#=-:*[]<>()|,;'\"@~+_!"
 _MOST_WORDS = 10
@@ -266,6 +274,50 @@ def _by_copies(section: Passage) -> Iterator[Passage]:
     for begin, end in zip(starts, [*starts[1:], len(section.lines)], strict=True):
         kind, index = named[begin]
         yield replace(section, lines=_between(section.lines, begin, end), copy={kind: index})
+
+
+def parts_named(lines: Sequence[str]) -> list[str]:
+    """The GPUs, NUMA nodes or ranks that lines name in any form, as `gpu 2`; those of a list are none."""
+    found: dict[int, str] = {}
+    for number in _may_name_part(lines):
+        match = _COPY_WITHIN.fullmatch(lines[number].strip())
+        if match is not None:
+            part = _part(match["word"] or ("gpu" if match["gpu"] else "numa"))
+            found[number] = f"{part} {match['gpu'] or match['numa'] or match['number']}"
+    return [] if _are_listed(lines, found) else host_words.distinct([*found.values()])
+
+
+def _may_name_part(lines: Sequence[str]) -> list[int]:
+    known: dict[bytes, bool] = {}
+    for line in lines:
+        form = form_of(line)
+        if form not in known:
+            known[form] = len(line) < _LONGEST and _COPY_WITHIN.fullmatch(line.strip()) is not None
+    return [number for number, line in enumerate(lines) if known[form_of(line)]]
+
+
+def variants(lines: Sequence[str], results: int, own: Collection[int]) -> list[str]:
+    """The words in which headings of several results of a node differ, as `gcc` and `icc`: these are no runs. A word
+    that occurs with each result, as the title of a test, is left out."""
+    forms: dict[str, Counter[str]] = {}
+    for number in _headings(lines, own):
+        words = lines[number].split()
+        for at, word in enumerate(words):
+            name = word.strip(_SIGNS)
+            if host_words.is_variant(name):
+                form = " ".join([*words[:at], "@", *words[at + 1 :]])
+                forms.setdefault(re.sub(r"\d+", "0", form), Counter())[name] += 1
+    differing = [names for names in forms.values() if len(names) > 1 and max(names.values()) < results]
+    return [*differing[0]] if differing else []
+
+
+def _headings(lines: Sequence[str], own: Collection[int]) -> list[int]:
+    """The numbers of short lines that begin with a sign or a key; `own` lines (from 1) have figures."""
+    return [
+        number
+        for number, line in enumerate(lines)
+        if number + 1 not in own and len(line) < _LONGEST and len(line.split()) <= _MOST_WORDS and _HEADING.match(line)
+    ]
 
 
 def _part(word: str) -> str:

@@ -6,6 +6,7 @@ file's name states the node.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -105,11 +106,33 @@ def _outputs(file: Path, lines: list[str], below: str, where: str, *, is_stated:
     if len(names) > 1 and ("" in of_nodes or len(of_nodes) == 1):
         raise text_sections.several_hosts(names, where)
     out = [_read(section, found, file, below, where, is_stated=is_stated) for section, found in read if found]
+    _see_what_differs(lines, out, where)
     under_names = [section for section in out if section.node in names and not section.copy]
     fault = text_sections.missing_heading([(section.node, _results(section.values)) for section in under_names], where)
     if fault is not None:
         raise fault
-    return out, sum(not found for section, found in read if section.node or len(sections) == 1)
+    return [replace(section, lines=[]) for section in out], sum(
+        not found for section, found in read if section.node or len(sections) == 1
+    )
+
+
+def _see_what_differs(lines: list[str], outputs: Sequence[Passage], where: str) -> None:
+    """Raise NodeprintError if results of a node differ in a GPU or a variant that is no axis of theirs. As runs they
+    would hide in the node's spread."""
+    of_nodes = Counter(output.node for output in outputs if not output.copy)
+    several = [output for output in outputs if _results(output.values) > 1 or of_nodes[output.node] > 1]
+    if not several or all(output.copy or any(value.copy for value in output.values) for output in several):
+        return
+    own = {value.line for output in outputs for value in output.values}
+    parts = text_sections.parts_named(lines)
+    differing = parts if len(parts) > 1 else []
+    for output in several:
+        differing = differing or text_sections.variants(output.lines, _results(output.values), own)
+    if differing:
+        shown = " and ".join(printable(text, 30) for text in differing[:2])
+        what = f"results of a node differ in {shown}, and it is not stated whether they are runs"
+        advice = "give each a directory of its own and judge them apart, or print `GPU N` before those of GPUs"
+        raise NodeprintError(what, where=where, advice=advice)
 
 
 def _read(section: Passage, found: Sequence[Reader], file: Path, below: str, where: str, *, is_stated: bool) -> Passage:
@@ -125,10 +148,10 @@ def _read(section: Passage, found: Sequence[Reader], file: Path, below: str, whe
     notes = [note for output in outputs for note in output.notes]
     section = replace(section, path=section.path or below, where=where, values=values, notes=notes, fault=fault)
     if section.is_named:
-        return replace(section, lines=[], source=section.source or "the output")
+        return replace(section, source=section.source or "the output")
     own = {value.line for value in values}
     named = text_sections.host(section, _results(values), own, where, is_stated=is_stated)
-    return replace(section, node=named, lines=[], source="the host that the text names" if named else "")
+    return replace(section, node=named, source="the host that the text names" if named else "")
 
 
 def _results(values: Sequence[ToolValue]) -> int:

@@ -57,6 +57,9 @@ def read_output(path: Path, lines: list[str]) -> ToolOutput:
             advice="let STREAM end, and give all that it printed",
         )
     counted = list(dict.fromkeys(match[1] for line in lines if (match := _THREADS.fullmatch(line))))
+    if len(counted) > 1:
+        what = f"results with {' and '.join(counted)} threads, which are no runs"
+        raise NodeprintError(what, where=path, advice="give each number of threads a file of its own")
     settings = {"threads": " and ".join(counted)} if counted else {}
     copies = counts[short] > 1 and _copies(lines)
     settings |= {"copies": str(counts[short])} if copies else {}

@@ -286,7 +286,7 @@ LAYOUTS: dict[str, str] = {
 READ = (
     "{node}/run{run}.out", "{node}/{run}.log", "run{run}/{node}.log", "{run}/{node}.log", "slurm-{job}-{node}.out",
     "slurm-{node}-{job}.out", "2026112{run}/{node}.txt", "2026-11-2{run}/{node}.txt", "{node}_2026112{run}T100000.log",
-    "{node}.{run}.log", "stream-1-iter-{run}-node-{index}-12345{uid}.out", "iter{run}-{node}.log",
+    "stream-1-iter-{run}-node-{index}-12345{uid}.out", "iter{run}-{node}.log",
 )  # fmt: skip
 
 
@@ -319,6 +319,15 @@ def runs_are_right(folder: Path, truth: list[Result]) -> bool:
     return all(own == sorted({*own}) and len(own) == len(truth) / len(runs) for own in runs.values())
 
 
+@pytest.mark.parametrize(
+    "form", ["stream.o47{uid}", "J47{uid}.out", "cn001.{word}.log", "cn001/mlx5_{uid}.log", "cn001/1.{uid}.log"]
+)
+def test_outputs_of_jobs_variants_and_ports_are_rejected(form: str, tmp_path: Path) -> None:
+    words = ("gcc", "icc", "clang")
+    files = {form.format(uid=uid, word=words[uid]): _stream(3000.0 + uid) for uid in range(3)}
+    assert "--path" in str(read(written(tmp_path, files)))
+
+
 @pytest.mark.parametrize("kind", ["numbered", "xnames", "domains"])
 @pytest.mark.parametrize("form", ["{node}.log", "{node}/stream.out", "stream-{node}.txt", "logs/{node}/1/out.log"])
 def test_files_that_are_named_after_their_nodes_alone_are_read(kind: str, form: str, tmp_path: Path) -> None:
@@ -332,9 +341,13 @@ def test_files_that_are_named_after_their_nodes_alone_are_read(kind: str, form: 
     assert {name.partition(".")[0] for name in found.values()} == {name.partition(".")[0] for name in NAMES[kind]}
 
 
-@pytest.mark.parametrize(
-    "names", [("small", "large"), ("gcc", "clang"), ("a100", "h100"), ("n1", "n2", "n4"), ("r1", "r2")]
-)
+EXPERIMENTS = (
+    ("small", "large"), ("gcc", "clang"), ("a100", "h100"), ("n1", "n2", "n4"), ("r1", "r2"), ("bios21", "bios22"),
+    ("sda1", "sdb1"), ("py310", "py311"), ("before", "after"), ("mtu1500", "mtu9000"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("names", EXPERIMENTS)
 def test_words_and_sizes_are_no_names_of_hosts(names: tuple[str, ...], tmp_path: Path) -> None:
     """In the names of files, of folders with runs, and before results."""
     texts = {name: _stream(3000.0 + at) for at, name in enumerate(names)}
@@ -359,6 +372,47 @@ def test_no_file_of_several_nodes_is_silently_a_node_of_a_folder(form: str, kind
         found = read(written(tmp_path / str(at), texts))
         wrong |= {how} if isinstance(found, dict) and not is_right(found, truth) else set()
     assert not wrong
+
+
+#: Between results of a node: what was changed, or the GPU, in forms that are not told apart.
+VARIED = {
+    "compilers": ("### gcc12", "### gcc13", "### icc"),
+    "a key": ("Compiler: gcc", "Compiler: icc", "Compiler: clang"),
+    "a state": ("== before BIOS update ==", "== after BIOS update ==", "== after reboot =="),
+    "GPUs of a command": tuple(f"$ ssh cn001 CUDA_VISIBLE_DEVICES={gpu} ./stream" for gpu in range(3)),
+    "NUMA nodes of a command": tuple(f"+ numactl -N {node} -m {node} ./stream" for node in range(3)),
+}
+
+
+@pytest.mark.parametrize("how", VARIED)
+@pytest.mark.parametrize("heading", ["hostname: {}", "### {}", "{} | CHANGED | rc=0 >>"])
+def test_what_was_changed_between_results_is_no_run(how: str, heading: str, tmp_path: Path) -> None:
+    texts = [
+        heading.format(f"cn00{node}") + "\n" + "".join(f"{line}\n{_stream(3000.0 + node)}" for line in VARIED[how])
+        for node in range(1, 4)
+    ]
+    (path := tmp_path / "all.log").write_text("".join(texts))
+    assert isinstance(read(path), str)
+
+
+@pytest.mark.parametrize(
+    "between", ["Run {}", "### iteration {}", "Thu Nov 26 10:0{}:00 UTC 2026", "Seed: {}", "# run{}"]
+)
+def test_what_counts_between_results_are_runs(between: str, tmp_path: Path) -> None:
+    texts = [
+        f"hostname: cn00{node}\n"
+        + "".join(f"{between.format(run)}\n{_stream(value_of(node, run))}" for run in range(3))
+        for node in range(3)
+    ]
+    (path := tmp_path / "all.log").write_text("".join(texts))
+    found = read(path)
+    assert isinstance(found, dict) and found[value_of(1, 2)] == "cn001"
+
+
+def test_numbers_of_threads_are_no_runs(tmp_path: Path) -> None:
+    texts = [re.sub(r"(Number of Threads \w+ =) \d+", rf"\1 {threads}", _stream(3000.0)) for threads in (8, 16)]
+    (path := tmp_path / "cn001.log").write_text("hostname: cn001\n" + "".join(texts))
+    assert "results with 8 and 16 threads, which are no runs" in str(read(path))
 
 
 @pytest.mark.parametrize(
