@@ -24,6 +24,8 @@ _NAME = r"[A-Za-z0-9](?:[\w.-]*\w)?"
 _PREFIX = re.compile(rf"({_NAME}):(?: (.*)|)")
 #: dshbak and clush -b write the nodes between two rules, tail the file.
 _RULE = re.compile(r"-{15,16}")
+#: How many nodes a heading of clush -b is of.
+_COUNT = re.compile(r"\s+\(\d+\)$")
 _TAIL = re.compile(r"==> (.+) <==")
 #: What srun --label and mpirun --tag-output put before a line: the task.
 TASK = re.compile(r"^\s*(?:(\d+):|\[[^\]\s]*?(\d+)\](?:\[[^\]]*\])?<std(?:out|err)>:)\s?")
@@ -157,8 +159,11 @@ def _by_rules(lines: list[str]) -> list[Passage]:
     starts: list[tuple[int, int, list[str], str]] = []
     for number, line in enumerate(lines):
         before, after = lines[number - 1] if number else "", lines[number + 1] if number + 1 < len(lines) else ""
-        if _RULE.fullmatch(before) and _RULE.fullmatch(after) and " " not in line.strip():
-            starts.append((number - 1, number + 2, _expanded(line.strip()), ""))
+        if _RULE.fullmatch(before) and _RULE.fullmatch(after):
+            names = _COUNT.sub("", line.strip())
+            if " " in names:  # a heading of something else, whose lines are nobody's
+                return []
+            starts.append((number - 1, number + 2, _expanded(names), ""))
         elif tail := _TAIL.fullmatch(line):
             starts.append((number, number + 1, [""], tail[1]))
     ends = [*(begin for begin, *_ in starts[1:]), len(lines)]

@@ -247,6 +247,18 @@ def test_a_heading_that_is_missing_is_noticed(tmp_path: Path) -> None:
     assert "2 results after the line that names cn002, and 1 after others" in str(read(path))
 
 
+def test_the_count_of_nodes_in_a_heading_of_clush_is_no_name(tmp_path: Path) -> None:
+    heading = "{rule}\n{nodes}\n{rule}\n"
+    texts = [
+        heading.format(rule="-" * 15, nodes=nodes) + _stream(3000.0 + at) for at, nodes in enumerate(("cn1 (1)", "cn2"))
+    ]
+    (path := tmp_path / "all.log").write_text("".join(texts))
+    found = read(path)
+    assert isinstance(found, dict) and (found[3000.0], found[3001.0]) == ("cn1", "cn2")
+    path.write_text("".join(texts).replace("cn1 (1)", "gcc 12"))
+    assert isinstance(read(path), str), "lines between rules that are no node are not dropped"
+
+
 @pytest.mark.parametrize("heading", ["### {}", "GPU {}", "### cn{:03d}"])
 def test_what_stands_before_the_first_name_is_nobodys(heading: str, tmp_path: Path) -> None:
     texts = [_stream(2990.0), *(f"{heading.format(node)}\n{_stream(3000.0 + node)}" for node in range(1, 4))]
