@@ -42,8 +42,6 @@ _WORDS: Mapping[str, re.Pattern[str]] = {
         "core": r"core",
     }.items()
 }
-#: Axes of a result that are no copy: what a pattern may state beside any name of a copy.
-AXES = ("node", "run", "job", "time")
 #: What a field of a pattern stands for at its shortest and at its longest: a name without a folder, or one part of it.
 _SHORTEST = {"node": r"([^/]+?)", "*": r"[^/]*"}
 _LONGEST = {"node": r"([^/]+)", "*": r"[^/]*?"}
@@ -191,7 +189,8 @@ def _by_columns(paths: Sequence[str], source: str, named: Mapping[str, str]) -> 
     rows = [_folders(path) for path in paths]
     columns = _columns(rows)
     if columns is None:
-        what = f"its files are in different folders, as {printable(paths[0], 40)} and {printable(_deepest(paths), 40)}"
+        two = f"{printable(paths[0], 40)} and {printable(_deepest(paths), 40)}"
+        what = f"its files are in directories of different depth, as {two}"
         if named and len({named[path] for path in paths}) == len(paths):
             return PathFields({path: {} for path in paths})
         raise NodeprintError(what, where=source, key="--path", advice=_advice(["{node}-*.log", "*/{node}.log"]))

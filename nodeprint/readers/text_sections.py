@@ -28,7 +28,7 @@ _RULE = re.compile(r"-{15,16}")
 _COUNT = re.compile(r"\s+\(\d+\)$")
 _TAIL = re.compile(r"==> (.+) <==")
 #: What srun --label and mpirun --tag-output put before a line: the task.
-TASK = re.compile(r"^\s*(?:(\d+):|\[[^\]\s]*?(\d+)\](?:\[[^\]]*\])?<std(?:out|err)>:)\s?")
+_TASK = re.compile(r"^\s*(?:(\d+):|\[[^\]\s]*?(\d+)\](?:\[[^\]]*\])?<std(?:out|err)>:)\s?")
 _KEYS = r"SLURMD_NODENAME|SLURM_NODENAME|HOSTNAME|host ?name|host|node ?name|node"
 #: What scripts print of the host that they run on.
 _HOST = re.compile(
@@ -131,7 +131,7 @@ def _by_prefix(lines: list[str]) -> list[Passage]:
     shown = filled[:_SHOWN]
     if sum(":" in lines[number] for number in shown) < len(shown) / 2:
         return []
-    tasks = {number: match for number in filled if (match := TASK.match(lines[number]))}
+    tasks = {number: match for number in filled if (match := _TASK.match(lines[number]))}
     if len({_task(match) for match in tasks.values()}) > 1 and len(tasks) >= _PREFIXED * len(filled):
         of_tasks: dict[str, list[str]] = {}
         for number, match in tasks.items():
@@ -182,7 +182,7 @@ def _by_headings(lines: list[str], where: str) -> list[Passage]:
     """Sections of a text with a line before each result that names its host. The text is one section if no form of such
     lines names two hosts."""
     forms: dict[str, dict[int, str]] = {}
-    for number in _may_name(lines):
+    for number in _matching(lines, _MAY_NAME):
         line = lines[number]
         for form, name in _namings(lines, number, line.strip()):
             forms.setdefault(form, {})[number] = name
@@ -216,14 +216,14 @@ def form_of(line: str) -> bytes:
     return line.encode().translate(_DIGITS)
 
 
-def _may_name(lines: Sequence[str]) -> list[int]:
-    """The numbers of the lines that may name a host."""
+def _matching(lines: Sequence[str], pattern: re.Pattern[str]) -> list[int]:
+    """The numbers of the short lines in which a pattern is found, which is looked for once in each form."""
     known: dict[bytes, bool] = {}
     out = []
     for number, line in enumerate(lines):
         form = form_of(line)
         if form not in known:
-            known[form] = len(line) < _LONGEST and _MAY_NAME.search(line) is not None
+            known[form] = len(line) < _LONGEST and pattern.search(line) is not None
         if known[form]:
             out.append(number)
     return out
@@ -284,21 +284,12 @@ def _by_copies(section: Passage) -> Iterator[Passage]:
 def parts_named(lines: Sequence[str]) -> list[str]:
     """The GPUs, NUMA nodes or ranks that lines name in any form, as `gpu 2`; those of a list are none."""
     found: dict[int, str] = {}
-    for number in _may_name_part(lines):
+    for number in _matching(lines, _COPY_WITHIN):
         match = _COPY_WITHIN.fullmatch(lines[number].strip())
         if match is not None:
             part = _part(match["word"] or ("gpu" if match["gpu"] else "numa"))
             found[number] = f"{part} {match['gpu'] or match['numa'] or match['number']}"
     return [] if _are_listed(lines, found) else host_words.distinct([*found.values()])
-
-
-def _may_name_part(lines: Sequence[str]) -> list[int]:
-    known: dict[bytes, bool] = {}
-    for line in lines:
-        form = form_of(line)
-        if form not in known:
-            known[form] = len(line) < _LONGEST and _COPY_WITHIN.fullmatch(line.strip()) is not None
-    return [number for number, line in enumerate(lines) if known[form_of(line)]]
 
 
 def variants(lines: Sequence[str], results: int, own: Collection[int]) -> list[str]:
@@ -343,7 +334,7 @@ def host(section: Passage, results: int, own: Collection[int], where: str, *, is
         gap += number in own
         if number not in own and len(line) < _LONGEST:
             foreign.append((gap, line.strip()))
-    texts = {number: foreign[number][1] for number in _may_name([text for _, text in foreign])}
+    texts = {number: foreign[number][1] for number in _matching([text for _, text in foreign], _MAY_NAME)}
     stated = _stated(texts)
     if len(stated) > 1:
         raise several_hosts(stated, where)
