@@ -191,9 +191,11 @@ void output_trailer(const struct sweep *sweep) {
     }
     if (run->operation->finish != NULL && run->not_applicable == NULL) run->operation->finish(run, out);
     text_add(out,
-             "{\"record\":\"trailer\",\"elapsed_s\":%.6f,\"%ss\":%zu,\"voluntary_switches\":%ld,"
+             "{\"record\":\"trailer\",\"elapsed_s\":%.6f,\"busy_s\":%.6f,\"prepare_busy_s\":%.6f,\"%ss\":%zu,"
+             "\"voluntary_switches\":%ld,"
              "\"involuntary_switches\":%ld,\"steal_s\":%.2f,\"moved_pages\":%zu",
-             sweep->elapsed_s, run->operation->record, sweep->former->count, voluntary, involuntary,
+             sweep->elapsed_s, sweep->busy_s, sweep->prepare_busy_s, run->operation->record, sweep->former->count,
+             voluntary, involuntary,
              (double)(counts.steal_ticks - sweep->first_counts.steal_ticks) / (double)sysconf(_SC_CLK_TCK),
              sweep->moved_pages);
     add_share(out, "lost_share", lost_s / task_s);

@@ -12,6 +12,7 @@ struct sweep {
     struct former *former;
     uint32_t *order;
     double started_s, second_s, sentinel_s;
+    double prepare_busy_s; /* so far; see busy_s of the workers, with that of the coordinator between tasks */
     struct machine_counts counts, first_counts;
     size_t *unsettled; /* units of this pass whose records are not written yet */
     size_t unsettled_count, moved_pages;
@@ -19,7 +20,7 @@ struct sweep {
     size_t parallel_units, parallel_calls;
     /* when all is done */
     size_t looked_again;
-    double elapsed_s;
+    double elapsed_s, busy_s;
 };
 
 /* How the pools' lines are counted and drawn, by the options. */

@@ -56,6 +56,7 @@ static void *work(void *argument) {
         double task_s = clock_monotonic_s() - began_s, ran_s = clock_thread_s() - ran_before_s;
         getrusage(RUSAGE_THREAD, &after);
         self->last_lost_share = 0;
+        self->last_ran_s = ran_s;
         if (!self->sleeps) { /* also what a stopped process (SIGSTOP, a freezer) loses, which counts as a sleep */
             self->task_s += task_s;
             self->lost_s += fmax(task_s - ran_s, 0);
@@ -149,6 +150,9 @@ static void run_task(struct workers *workers, const size_t *members, size_t coun
         call_worker(worker, WORKER_GIVEN);
     }
     wait_for(&workers->finished);
+    double most_s = 0;
+    for (size_t i = 0; i < count; i++) most_s = fmax(most_s, workers->worker[members[i]].last_ran_s);
+    workers->busy_s += most_s;
 }
 
 /* Have all workers look where they are; the first that is not alone on its CPU, NULL where all are. */

@@ -38,6 +38,7 @@ struct worker {
     double seen_task_s, seen_lost_s; /* the same when workers_lost looked last */
     double lost_share;               /* between its last two looks, as a share */
     double last_lost_share;          /* of its last task, as a share; 0 where it slept on purpose */
+    double last_ran_s;               /* CPU seconds of its last task */
     pthread_t thread;
 };
 
@@ -47,6 +48,7 @@ struct workers {
     const char *pinned_by; /* "likwid-pin" or "native" */
     atomic_size_t busy;
     sem_t finished;
+    double busy_s;  /* of all tasks the CPU seconds of the member that used the most, which all others wait for */
     size_t next[2]; /* members of the task that comes next, to be woken ahead; `next_count` 0: none */
     size_t next_count;
 };

@@ -382,6 +382,8 @@ class Trailer(Open, tag_field="record", tag="trailer"):
 
     elapsed_s: Number
     complete: bool
+    busy_s: Number | UnsetType = UNSET
+    prepare_busy_s: Number | UnsetType = UNSET
     pairs: Count | UnsetType = UNSET
     cells: Count | UnsetType = UNSET
     voluntary_switches: Count | UnsetType = UNSET
