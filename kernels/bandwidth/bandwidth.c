@@ -615,26 +615,23 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
     return run_stopping() ? UNIT_STOPPED : flags;
 }
 
-/* How long it takes to give all buffers pages: the CPUs of a node touch its buffer together, of which no more than a few
- * are faster than one. */
-static double touching_s(const struct run *run) {
-    enum { MOST_TOUCHERS = 4 };
-    static const double touched_a_second = 2e9;
+static double touching_s(const struct run *run, enum page_word kind) {
     double seconds = 0;
-    for (size_t n = 0; n < run->machine.nodes; n++) {
-        size_t touchers = 0;
-        for (size_t i = 0; i < run->cpus.count && touchers < MOST_TOUCHERS; i++)
-            touchers += run->selection.place[i].node == run->machine.node[n].number;
-        seconds += (double)most_bytes[n] / touched_a_second / (double)(touchers > 0 ? touchers : 1);
-    }
+    for (size_t n = 0; n < run->machine.nodes; n++)
+        seconds += run_pages_seconds(run, run->machine.node[n].number, (double)most_bytes[n], kind == HUGE);
     return seconds;
+}
+
+static double prepare_seconds(const struct run *run) {
+    return touching_s(run, kinds[HUGE] ? HUGE : BASE);
 }
 
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     static const double clock_probe_s = 1e-3;
     (void)hop_ns;
-    double touch_s = run_once_a_pass(run, unit, touching_s(run));
-    if (kinds[HUGE] && kinds[BASE]) touch_s *= 2; /* each pass changes from one kind to the other */
+    double touch_s = 0;
+    if (kinds[HUGE] && kinds[BASE]) /* a pass changes from one kind to the other, the next one back */
+        touch_s = run_once_a_pass(run, unit, (touching_s(run, HUGE) + touching_s(run, BASE)) / 2);
     struct cell cell = cell_of(run, unit);
     size_t bytes = cell.slice * cell.shares[0].buffer_count;
     double seconds = flow_seconds(run, cell.roles, cell.count, (enum stream)unit->key[shape->stream_key], bytes);
@@ -646,7 +643,7 @@ static double plan_seconds(const struct run *run, const struct unit *unit, doubl
 #define BANDWIDTH_OPERATION(op, what, planner, of)                                                                     \
     .name = (op), .summary = (what), .quantity = "rate", .unit = "B/s", .record = "cell", FIELDS(of),                  \
     .block = "pages", .plan = (planner), .memory = memory_planned, .prepare = prepare, .facts = facts,                 \
-    .measure = measure, .seconds = plan_seconds
+    .measure = measure, .seconds = plan_seconds, .prepare_seconds = prepare_seconds
 
 static const struct operation operations[] = {
     {BANDWIDTH_OPERATION("nodes", "the CPUs of each NUMA node together, in the memory of each", plan_nodes, fields),

@@ -172,8 +172,10 @@ unsigned flow_set_rates(const struct sweeps *sweeps, size_t count, double thread
     return 4 * slow > number || 4 * apart > number ? FLAG_DISTURBED : 0;
 }
 
+/* The last sweep begins before the time is up, and ends half a sweep behind it. */
 double flow_seconds_of(double sweep_s) {
-    return fmax(LEAST_SETTLING_S, sweep_s) + fmax(LEAST_SWEEPING_S, BEST_OF * sweep_s);
+    double half_s = sweep_s / 2;
+    return fmax(LEAST_SETTLING_S + half_s, sweep_s) + fmax(LEAST_SWEEPING_S + half_s, BEST_OF * sweep_s);
 }
 
 double flow_sweep_seconds(const struct run *run, const size_t *roles, size_t count, size_t thread_bytes,
@@ -192,6 +194,6 @@ double flow_sweep_seconds(const struct run *run, const size_t *roles, size_t cou
 double flow_seconds(const struct run *run, const size_t *roles, size_t count, enum stream stream, size_t thread_bytes) {
     /* a slow server's; a core reads and writes at once */
     double core_bytes_per_s = stream >= READ3_WRITE1 ? 26e9 : 20e9;
-    return flow_seconds_of(
-        flow_sweep_seconds(run, roles, count, stream_counted(stream, thread_bytes), core_bytes_per_s));
+    double moved = stream_moved(stream) * (double)stream_counted(stream, thread_bytes);
+    return flow_seconds_of(flow_sweep_seconds(run, roles, count, (size_t)moved, core_bytes_per_s));
 }

@@ -199,6 +199,11 @@ size_t stream_counted(enum stream stream, size_t slice_bytes) {
     return slice_bytes + (stream >= READ3_WRITE1 ? slice_bytes / stream_arrays(stream) : 0);
 }
 
+double stream_moved(enum stream stream) {
+    double arrays = (double)stream_arrays(stream);
+    return stream == STORE || stream == COPY || stream == TRIAD ? (arrays + 1) / arrays : 1;
+}
+
 stream_loop *stream_loop_of(enum stream stream) {
 #if defined(__x86_64__)
     size_t bytes = streams_vector_bytes();

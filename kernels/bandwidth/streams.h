@@ -35,6 +35,10 @@ size_t stream_arrays(enum stream stream);
 /* Bytes that count of a slice of all arrays: each once, as STREAM counts; those that are read and written twice. */
 size_t stream_counted(enum stream stream, size_t slice_bytes);
 
+/* How many bytes go between cores and memory for each that is counted: a line that is stored by way of the caches is read
+ * first. */
+double stream_moved(enum stream stream);
+
 /* Move so many bytes of each array that begins at these addresses, multiples of 64; what is stored comes first. `within` is a
  * power of two of bytes less one: after so many the arrays begin again, but not those of READ3_WRITE1. */
 typedef void stream_loop(unsigned char *const array[restrict MOST_ARRAYS], size_t bytes, size_t within);

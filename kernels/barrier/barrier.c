@@ -1,5 +1,6 @@
 /* barrier: how long the cores of a CCX, a socket and the machine take to wait for each other: by a counter that all add
  * to, whose line visits every core in turn, and by a tree of flags, each written by one core and read by a few. */
+#include <math.h>
 #include <stdalign.h>
 #include <stdlib.h>
 
@@ -151,9 +152,9 @@ static double plan_seconds(const struct run *run, const struct unit *unit, doubl
     size_t *workers = grow(NULL, run->chosen.count, sizeof *workers);
     size_t count = group(run, chosen_at(run, unit->key[0]), (enum scope)unit->key[1], workers);
     free(workers);
-    double barrier_ns = 2 * hop_ns * (double)count,
-           batch_ns = barrier_ns > 2 * SHORTEST_BATCH_NS ? barrier_ns : 2 * SHORTEST_BATCH_NS;
-    return (BATCHES + 3) * batch_ns / 1e9 + (double)count * 20e-6;
+    /* rounds double until a batch is long enough: it lasts from once to twice as long, and all before it as long again */
+    double barrier_ns = 2 * hop_ns * (double)count, batch_ns = fmax(barrier_ns, SHORTEST_BATCH_NS / log(2));
+    return (BATCHES + 1) * batch_ns / 1e9 + (double)count * 10e-6;
 }
 
 static const struct operation operations[] = {

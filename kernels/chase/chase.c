@@ -31,8 +31,6 @@ enum {
     BATCHES = 33,
     MOST_WARM_UP_STEPS = 4 << 20,   /* 256 MiB: more than any cache but the largest */
     L3_LEVEL_MOST_BYTES = 16 << 20, /* enough behind every L2, and quick */
-    PLAN_DRAM_NS = 120,
-    PLAN_LAY_NS = 60,
 };
 static const size_t LEAST_CURVE_BYTES = (size_t)256 << 20;
 /* As nothing of it is in a cache it need not be larger than one; it is larger than the TLBs of base pages. */
@@ -413,60 +411,56 @@ static unsigned measure_pages(struct run *run, uint32_t pass, const struct unit 
 
 /* ---- what --plan expects ---- */
 
+static const double PROBE_S = 0.1e-3; /* of the clock */
+
+static bool is_huge(const char *word) {
+    return page_kind_of(word) != PAGES_BASE;
+}
+
+static double areas_seconds(const struct run *run) {
+    double seconds = 0;
+    for (size_t i = 0; i < area_count; i++)
+        seconds += run_pages_seconds(run, areas[i].node, (double)wanted_bytes, is_huge(pages_word));
+    return seconds;
+}
+
+static double lay_seconds(const struct run *run, bool huge) {
+    return (double)wanted_bytes / ELEMENT_BYTES * costs_line(&run->costs, (double)wanted_bytes, huge).lay_ns / 1e9;
+}
+
+/* Each area is laid once, before the first pass. */
+static double latency_prepare_seconds(const struct run *run) {
+    return areas_seconds(run) + (double)area_count * lay_seconds(run, is_huge(pages_word));
+}
+
 static double latency_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    (void)hop_ns;
-    double lay_s = (double)memory_planned(run) / ELEMENT_BYTES * PLAN_LAY_NS / 1e9; /* once, before the first pass */
-    lay_s = run_once_a_pass(run, unit, lay_s / (double)run->passes);
-    return lay_s + 2 * (WARM_UP_STEPS + (BATCHES + 2) * 320.0) * PLAN_DRAM_NS / 1e9 + 1e-3;
+    (void)unit, (void)hop_ns;
+    return costs_chase_cold_s(&run->costs, (double)wanted_bytes, BATCHES) + PROBE_S;
 }
 
 static double pages_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    (void)run;
     (void)hop_ns;
+    bool huge = unit->key[1] != PAGE_BASE;
+    int node = machine_home_of(&run->machine, (int)unit->key[0]);
     double touched = unit->key[1] == PAGE_GIGANTIC ? (double)GIGANTIC_BYTES : (double)wanted_bytes;
-    double steps = WARM_UP_STEPS + (double)wanted_bytes / ELEMENT_BYTES / 16 + (BATCHES + 2) * 320.0;
-    return touched / 4e9 + (double)wanted_bytes / ELEMENT_BYTES * PLAN_LAY_NS / 1e9 + 2 * steps * PLAN_DRAM_NS / 1e9;
+    return run_pages_seconds(run, node, touched, huge) + lay_seconds(run, huge) +
+           costs_chase_cold_s(&run->costs, (double)wanted_bytes, BATCHES) + PROBE_S;
 }
 
-/* A guest shares its L3 with others: 6 MiB already come from memory in part, and 16 MiB nearly whole. */
-static bool is_guest(void) {
-    static int guest = -1;
-    char flags[8192];
-    if (guest >= 0) return guest != 0;
-    cpuinfo_first("flags", flags, sizeof flags);
-    guest = strstr(flags, " hypervisor") != NULL;
-    return guest != 0;
-}
-
-/* To lay a line of a working set, and to load it. */
-struct line_cost {
-    double lay_ns, load_ns;
-};
-
-static struct line_cost line_cost(double bytes) {
-    const double mib = 1 << 20;
-    if (bytes < mib) return (struct line_cost){10, 5};
-    if (is_guest() && bytes >= 6 * mib && bytes < 16 * mib) return (struct line_cost){60, 60};
-    if (bytes < (is_guest() ? 16 : 32) * mib) return (struct line_cost){10, 20};
-    return (struct line_cost){PLAN_LAY_NS, PLAN_DRAM_NS};
-}
-
-static double warm_seconds(double bytes) {
+static double warm_seconds(const struct run *run, double bytes) {
     double lines = bytes / ELEMENT_BYTES, warm = lines < MOST_WARM_UP_STEPS ? lines : (double)MOST_WARM_UP_STEPS;
-    struct line_cost cost = line_cost(bytes);
-    return (lines * cost.lay_ns + warm * cost.load_ns) / 1e9 + 2e-3;
+    struct line_cost cost = costs_line(&run->costs, bytes, is_huge(pages_word));
+    return (lines * cost.lay_ns + warm * cost.load_ns) / 1e9 + costs_chase_s(cost.load_ns, BATCHES) + PROBE_S;
 }
 
 static double level_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    (void)run;
     (void)hop_ns;
-    return warm_seconds((double)level_bytes((int)unit->key[0], unit->key[1]));
+    return warm_seconds(run, (double)level_bytes((int)unit->key[0], unit->key[1]));
 }
 
 static double point_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    (void)run;
     (void)hop_ns;
-    return warm_seconds((double)unit->key[1]);
+    return warm_seconds(run, (double)unit->key[1]);
 }
 
 static const char *const levels[] = {"l1", "l2", "l3", NULL};
@@ -484,7 +478,8 @@ static const struct operation operations[] = {
      .prepare = prepare_latency,
      .facts = facts,
      .measure = measure_latency,
-     .seconds = latency_seconds},
+     .seconds = latency_seconds,
+     .prepare_seconds = latency_prepare_seconds},
     {.name = "levels",
      .summary = "each CPU at the size of its L1, L2 and L3",
      .quantity = "load",
@@ -498,7 +493,8 @@ static const struct operation operations[] = {
      .prepare = prepare_areas,
      .facts = facts,
      .measure = measure_level,
-     .seconds = level_seconds},
+     .seconds = level_seconds,
+     .prepare_seconds = areas_seconds},
     {.name = "pages",
      .summary = "memory by size of page, one CPU of each node: what walks through page tables cost",
      .quantity = "load",
@@ -523,7 +519,8 @@ static const struct operation operations[] = {
      .prepare = prepare_areas,
      .facts = facts,
      .measure = measure_point,
-     .seconds = point_seconds},
+     .seconds = point_seconds,
+     .prepare_seconds = areas_seconds},
 };
 
 KERNEL_MAIN("chase", settings)

@@ -402,12 +402,12 @@ static void plan_pairs(struct run *run) {
     run_add_pairs(run);
 }
 
-/* Round trips, three hops a line to hand it over, the ramp of both clocks, a probe of them, and two workers woken. */
+/* Round trips, three hops a line to hand it over, the ramp of both clocks, a probe of them, and the record. */
 static double pair_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)unit;
-    static const double probe_and_wake_s = 50e-6;
+    static const double probe_and_record_s = 20e-6;
     double hops = (double)run->lines * (2.0 * (double)(LEAD_IN + run->batches * run->round_trips) + 3);
-    return (hops * hop_ns + run->ramp_ns) / 1e9 + probe_and_wake_s;
+    return (hops * hop_ns + run->ramp_ns) / 1e9 + probe_and_record_s;
 }
 
 #define PINGPONG(NAME, SUMMARY, TWO_LINES)                                                                             \

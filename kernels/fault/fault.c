@@ -32,9 +32,7 @@ enum {
     BATCH_PAGES = 64,             /* base pages of a batch; of huge pages one is a batch */
     LEAST_REGION_BYTES = 8 << 20, /* touched, given back, and touched again */
     HUGE_PAGES = 4,               /* of the region, at least */
-    PLAN_FAULT_NS = 1000,
 };
-static const double PLAN_CLEAR_S_A_MIB = 200e-6;
 
 static uint64_t size_mib = 1024;
 
@@ -167,10 +165,12 @@ static unsigned measure_rate(struct run *run, uint32_t pass, const struct unit *
 }
 
 static double rate_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    (void)run;
+    static const double probe_s = 0.2e-3; /* of the clock */
+    const struct costs *costs = &run->costs;
     (void)hop_ns;
-    double bytes = unit->key[1] == KIND_THP ? (double)huge_page() * BATCHES : 0;
-    return 1e-3 + BATCHES * BATCH_PAGES * PLAN_FAULT_NS / 1e9 + bytes / (1 << 20) * PLAN_CLEAR_S_A_MIB;
+    double base_s = (double)base_page() * BATCH_PAGES * costs->base_byte_s;
+    double batch_s = unit->key[1] == KIND_THP ? (double)huge_page() * costs->huge_byte_s : base_s;
+    return probe_s + BATCHES * batch_s;
 }
 
 /* ---- huge ---- */
@@ -251,10 +251,8 @@ static void facts_huge(struct run *run, bool end, struct text *members) {
 }
 
 static double huge_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    (void)run;
-    (void)unit;
     (void)hop_ns;
-    return (double)size_mib * PLAN_CLEAR_S_A_MIB;
+    return run_pages_seconds(run, (int)unit->key[0], (double)asked_bytes(run, (int)unit->key[0]), true);
 }
 
 /* ---- */

@@ -3,7 +3,7 @@
 #include "cache.h"
 #include "clock.h"
 
-static const double SHORTEST_BATCH_NS = 30e3, SHORTEST_BATCH_STEPS = 200;
+static const double SHORTEST_BATCH_STEPS = 200;
 enum { MOST_STEPS = 1 << 20, BASE_PAGE_BYTES = 4096 };
 
 static void **element(unsigned char *bytes, size_t index) {
@@ -67,8 +67,7 @@ void chase_run(struct chase *chase) {
     for (chase->steps = UNROLLED; chase->steps < MOST_STEPS; chase->steps *= 2) {
         double ticks = timed(chase), again = timed(chase);
         if (again < ticks) ticks = again; /* the first may have been interrupted */
-        if (ticks * clock_facts.ns_per_tick >= SHORTEST_BATCH_NS &&
-            ticks >= SHORTEST_BATCH_STEPS * clock_facts.step_ticks)
+        if (ticks * clock_facts.ns_per_tick >= CHASE_BATCH_NS && ticks >= SHORTEST_BATCH_STEPS * clock_facts.step_ticks)
             break;
     }
     for (size_t i = 0; i < chase->batches; i++)

@@ -12,7 +12,8 @@ enum {
     WARM_UP_STEPS = 2048,
     /* Enough for a chase of which nothing is in a cache: more than the TLBs of base pages span. */
     COLD_BYTES = 64 << 20,
-    UNROLLED = 64, /* loads in a turn of the loop, whose own two instructions are 3 % then */
+    CHASE_BATCH_NS = 30000, /* the shortest batch */
+    UNROLLED = 64,          /* loads in a turn of the loop, whose own two instructions are 3 % then */
 };
 
 /* Lay a random cycle through all `count` elements: each holds the address of the next (Sattolo 1986, in place). */

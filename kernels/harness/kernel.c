@@ -61,29 +61,58 @@ static bool planned_here(const struct run *run) {
     return here;
 }
 
-static double plan_a_pass(const struct run *run, double hop_ns) {
-    double seconds = 0;
+static double tasks_a_pass(const struct run *run) {
+    double tasks = run->operation->tasks == NULL ? (double)run->unit_count : 0;
+    for (size_t i = 0; run->operation->tasks != NULL && i < run->unit_count; i++)
+        tasks += run->operation->tasks(run, &run->units[i]);
+    return tasks;
+}
+
+/* Units, and a look at the end of a pass where the pages of the pools are. */
+static double busy_a_pass(const struct run *run, double hop_ns) {
+    double pages = (double)(run->home_count * POOL_BYTES / (size_t)sysconf(_SC_PAGESIZE));
+    double seconds = pages * run->costs.checked_page_s + tasks_a_pass(run) * run->costs.task_s;
     for (size_t i = 0; i < run->unit_count; i++) seconds += run->operation->seconds(run, &run->units[i], hop_ns);
     return seconds;
 }
 
+static double plan_a_pass(const struct run *run, double hop_ns) {
+    return busy_a_pass(run, hop_ns) + tasks_a_pass(run) * run->costs.wake_s;
+}
+
+/* Before the first pass: pools, which one CPU touches, the census of lines, and what the operation needs. */
+static double plan_once(const struct run *run) {
+    double page = (double)sysconf(_SC_PAGESIZE);
+    double pool_s =
+        POOL_BYTES * (run->costs.base_byte_s + run->costs.set_byte_s) + POOL_BYTES / page * run->costs.checked_page_s;
+    double once = (double)run->home_count * pool_s;
+    if (run->operation->measure_pairs != NULL)
+        once += (double)run->home_count * census_seconds(run, sweep_census_mode(), run->lines * options_slots());
+    if (run->operation->prepare_seconds != NULL && run->not_applicable == NULL)
+        once += run->operation->prepare_seconds(run);
+    return once;
+}
+
 static void print_plan(struct run *run) {
-    double once = 0;
     struct text cpus = {0}, pin_list = {0};
     struct cpulist rotated = {0};
     const struct cpulist *all = &run->cpus;
-    if (run->operation->measure_pairs != NULL && planned_here(run)) see_ramp(0, run);
-    double seconds_150 = plan_a_pass(run, 150), seconds_195 = plan_a_pass(run, 195);
-    if (run->operation->measure_pairs != NULL)
-        once += (double)run->home_count * census_seconds(run, sweep_census_mode(), run->lines * options_slots());
+    if (planned_here(
+            run)) { /* as where it measures: on the first CPU, and where idle states are held off there, so here */
+        if (run->kernel->workers_wait) idle_hold_off(&run->idle_states);
+        run->costs = costs_here(&run->machine, &run->cpus);
+        if (run->operation->measure_pairs != NULL) see_ramp(0, run);
+    }
+    double once = plan_once(run), seconds_150 = plan_a_pass(run, 150), seconds_195 = plan_a_pass(run, 195);
     for (size_t i = 0; i < all->count; i++) /* likwid-pin gives its first CPU to the coordinator */
         cpulist_add(&rotated, all->cpu[(i + all->count - 1) % all->count]);
     cpulist_write(&cpus, all, true);
     cpulist_write(&pin_list, &rotated, false);
     printf("kernel %s\noperation %s\nquantity %s\n%ss %zu\npasses %" PRIu64 "\n", run->kernel->name,
            run->operation->name, run->operation->quantity, run->operation->record, run->unit_count, run->passes);
-    printf("seconds_per_pass %.3f\nseconds_once %.3f\nseconds %.3f\nseconds_at_195_ns %.3f\n", seconds_150, once,
+    printf("seconds_per_pass %.6f\nseconds_once %.6f\nseconds %.6f\nseconds_at_195_ns %.6f\n", seconds_150, once,
            seconds_150 * (double)run->passes + once, seconds_195 * (double)run->passes + once);
+    printf("busy_seconds_per_pass %.6f\n", busy_a_pass(run, 150));
     uint64_t bytes = run->operation->memory != NULL ? run->operation->memory(run) : run->home_count * POOL_BYTES;
     bytes += all->count * run->operation->worker_bytes;
     printf("memory_bytes %" PRIu64 "\ncpus %s\npin_list %s\n", bytes, cpus.data, pin_list.data);
@@ -169,6 +198,7 @@ static int measure(struct run *run) {
     workers_run(&run->workers, &(size_t){0}, 1, start_clock, NULL); /* on a CPU that it stays on */
     if (run->operation->measure_pairs != NULL) workers_run(&run->workers, &(size_t){0}, 1, see_ramp, run);
     warn_of_long(run);
+    double began_busy_s = sweep_busy_s(run);
     place_pools(run);
     if (run->operation->prepare != NULL && run->not_applicable == NULL) run->operation->prepare(run);
     if (run->not_applicable != NULL) note("not applicable: %s", run->not_applicable);
@@ -177,6 +207,7 @@ static int measure(struct run *run) {
     records_flush(&run->records);
 
     sweep_begin(&sweep, run, &former);
+    sweep.prepare_busy_s = sweep.began_busy_s - began_busy_s;
     sweep_measure(&sweep);
 
     bool complete = !run_stopping();
@@ -231,6 +262,7 @@ int kernel_main(const struct kernel *kernel, int argc, char **argv) {
     settings_check(kernel->settings, run.operation->name);
     if (options.out == NULL && !options.plan_only) fail(EXIT_BAD_INPUT, "--out FILE is missing; see --help");
     run.seed = options.seed;
+    run.costs = costs_of_slow_server;
     if (options.seed == UINT64_MAX) {
         uint32_t drawn;
         if (getrandom(&drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn) drawn = (uint32_t)time(NULL);

@@ -90,6 +90,17 @@ struct home *run_home(const struct run *run, int node) {
     return NULL;
 }
 
+double run_pages_seconds(const struct run *run, int node, double bytes, bool huge) {
+    enum { MOST_TOUCHERS = 4 }; /* more are no faster */
+    static const double base_page_bytes = 4096;
+    size_t touchers = 0;
+    for (size_t i = 0; i < run->cpus.count && touchers < MOST_TOUCHERS; i++)
+        touchers += run->selection.place[i].node == node;
+    double touched_s = bytes * ((huge ? run->costs.huge_byte_s : run->costs.base_byte_s) + run->costs.set_byte_s);
+    double checked_s = huge ? 0 : bytes / base_page_bytes * run->costs.checked_page_s;
+    return touched_s / (double)(touchers > 0 ? touchers : 1) + checked_s;
+}
+
 double run_once_a_pass(const struct run *run, const struct unit *unit, double seconds) {
     return unit == run->units ? seconds : 0;
 }

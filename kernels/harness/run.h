@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "buffer.h"
+#include "costs.h"
 #include "fields.h"
 #include "frequency.h"
 #include "machine.h"
@@ -69,7 +70,11 @@ struct operation {
      * second looks and --parallel apply to, and `count` of them are measured at once. */
     unsigned (*measure)(struct run *run, uint32_t pass, const struct unit *unit, struct result *result);
     void (*measure_pairs)(struct run *run, const struct unit *const *units, size_t count, struct result *results);
-    double (*seconds)(const struct run *run, const struct unit *unit, double hop_ns); /* what --plan expects */
+    /* What --plan expects in CPU seconds of the busiest: of a unit, with the tasks that are handed out for it (NULL: one),
+     * and of prepare() (NULL: nothing worth counting). */
+    double (*seconds)(const struct run *run, const struct unit *unit, double hop_ns);
+    double (*tasks)(const struct run *run, const struct unit *unit);
+    double (*prepare_seconds)(const struct run *run);
 };
 
 /* The fields of an operation, of a constant array of them. */
@@ -120,6 +125,7 @@ struct run {
     struct text begins;         /* by run_begin_quietly */
     struct ramp ramp;           /* of the first CPU; all 0 where units are no pairs */
     double ramp_ns;             /* so long a core works before anything is timed; 0 where its clock is there at once */
+    struct costs costs;         /* for plans */
     const char *not_applicable; /* set by plan(): why there is nothing to measure here; the record says so, complete */
     unsigned segment;
 };
@@ -173,6 +179,9 @@ struct home *run_home(const struct run *run, int node);
 
 /* For `seconds` of an operation: what is done once in a pass is said of the pass's first unit, 0 of all others. */
 double run_once_a_pass(const struct run *run, const struct unit *unit, double seconds);
+
+/* How long buffer_create takes for `bytes` on `node`: its CPUs touch them together. */
+double run_pages_seconds(const struct run *run, int node, double bytes, bool huge);
 
 /* Index of the CPU with this OS number among run->cpus, and of its worker once there are workers. Ends the process with 3
  * where it takes no part. */

@@ -308,8 +308,7 @@ static size_t look_where_passes_differ(struct sweep *sweep, uint32_t *pass) {
     return looked;
 }
 
-/* CPU seconds since the process began of those that the others wait for. */
-static double busy_so_far_s(const struct run *run) {
+double sweep_busy_s(const struct run *run) {
     return run->workers.busy_s + clock_thread_s();
 }
 
@@ -325,7 +324,7 @@ void sweep_begin(struct sweep *sweep, struct run *run, struct former *former) {
         worker->voluntary = worker->involuntary = 0;
         worker->task_s = worker->lost_s = worker->seen_task_s = worker->seen_lost_s = 0;
     }
-    sweep->prepare_busy_s = busy_so_far_s(run);
+    sweep->began_busy_s = sweep_busy_s(run);
 }
 
 void sweep_measure(struct sweep *sweep) {
@@ -339,5 +338,5 @@ void sweep_measure(struct sweep *sweep) {
         sweep->looked_again = look_where_passes_differ(sweep, &extra_pass);
     progress_end();
     sweep->elapsed_s = clock_monotonic_s() - sweep->started_s;
-    sweep->busy_s = busy_so_far_s(run) - sweep->prepare_busy_s;
+    sweep->busy_s = sweep_busy_s(run) - sweep->began_busy_s;
 }

@@ -12,7 +12,7 @@ struct sweep {
     struct former *former;
     uint32_t *order;
     double started_s, second_s, sentinel_s;
-    double prepare_busy_s; /* so far; see busy_s of the workers, with that of the coordinator between tasks */
+    double began_busy_s, prepare_busy_s; /* CPU seconds: of all that came before, and of pools and prepare() */
     struct machine_counts counts, first_counts;
     size_t *unsettled; /* units of this pass whose records are not written yet */
     size_t unsettled_count, moved_pages;
@@ -26,6 +26,9 @@ struct sweep {
 /* How the pools' lines are counted and drawn, by the options. */
 enum census_mode sweep_census_mode(void);
 void sweep_take_census(struct run *run);
+
+/* CPU seconds so far of those that the others wait for: the busiest worker of each task, and the coordinator between. */
+double sweep_busy_s(const struct run *run);
 
 void sweep_begin(struct sweep *sweep, struct run *run, struct former *former);
 

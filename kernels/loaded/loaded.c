@@ -403,9 +403,19 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
 }
 
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    (void)hop_ns;
-    double lay_s = run_once_a_pass(run, unit, (double)memory_planned(run) / 2e9);
-    return lay_s + 25e-3;
+    (void)unit, (void)hop_ns;
+    double ramp_s = (double)RAMP_TURNS * ADDITIONS_A_TURN / run->costs.core_hz;
+    return ramp_s + costs_chase_cold_s(&run->costs, COLD_BYTES, BATCHES);
+}
+
+static double prepare_seconds(const struct run *run) {
+    double seconds = 0;
+    for (size_t i = 0; i < area_count; i++) {
+        double chased = (double)fixed_bytes(areas[i]), bytes = chased + (double)areas[i]->injected_bytes;
+        seconds += run_pages_seconds(run, areas[i]->node, bytes, true);
+        seconds += chased / ELEMENT_BYTES * costs_line(&run->costs, chased, true).lay_ns / 1e9;
+    }
+    return seconds;
 }
 
 static const struct operation operations[] = {
@@ -422,7 +432,8 @@ static const struct operation operations[] = {
      .prepare = prepare,
      .facts = facts,
      .measure = measure,
-     .seconds = plan_seconds},
+     .seconds = plan_seconds,
+     .prepare_seconds = prepare_seconds},
 };
 
 KERNEL_MAIN("loaded", NULL, .workers_wait = true)

@@ -261,10 +261,24 @@ static void print_nodes(const struct run *run, const double *medians) {
     text_free(&cpus);
 }
 
+static double visits(const struct run *run, const struct unit *unit) {
+    (void)run;
+    return ROUNDS * (unit->key[2] == ALONE ? 4 : unit->key[2] == BOTH ? 2 : 1);
+}
+
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)hop_ns;
-    double lay_s = run_once_a_pass(run, unit, (double)memory_planned(run) / 1e9);
-    return lay_s + ROUNDS * (unit->key[2] == ALONE ? 4 : unit->key[2] == BOTH ? 2 : 1) * 4e-3;
+    double pages = (double)memory_planned(run) / 4096; /* not bound: all are looked at behind a pass */
+    double checked_s = run_once_a_pass(run, unit, pages * run->costs.checked_page_s);
+    return checked_s + visits(run, unit) * costs_chase_cold_s(&run->costs, COLD_BYTES, BATCHES);
+}
+
+/* One after the other: each core touches its own. */
+static double prepare_seconds(const struct run *run) {
+    const struct costs *costs = &run->costs;
+    double line_s = costs_line(costs, COLD_BYTES, true).lay_ns / 1e9, bytes = (double)memory_planned(run);
+    return bytes * (costs->huge_byte_s + costs->set_byte_s) + bytes / 4096 * costs->checked_page_s +
+           bytes / ELEMENT_BYTES * line_s;
 }
 
 static const char *const together_words[] = {"alone", "both", "first", "second", NULL};
@@ -286,7 +300,9 @@ static const struct operation operations[] = {
      .prepare = prepare,
      .facts = facts,
      .measure = measure,
-     .seconds = plan_seconds},
+     .seconds = plan_seconds,
+     .tasks = visits,
+     .prepare_seconds = prepare_seconds},
 };
 
 KERNEL_MAIN("touch", settings)

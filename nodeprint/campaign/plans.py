@@ -22,8 +22,6 @@ from nodeprint.settings.config_file import Config
 _SECONDS = 60.0
 #: A kernel's start and its pinning, which its plan does not count.
 _START_S = 1.0
-#: The rate at which a CPU gets pages and gives them back, as measured in a virtual machine, and how many CPUs help.
-_PAGES_BYTES_PER_S, _MOST_TOUCHERS = 0.5e9, 8
 #: The smallest group of CPUs that shares memory controllers: an L3 where each is a NUMA node.
 _CPUS_A_NODE = 8
 #: What a refusal says that depends on the machine: on the node that is to be measured it may be none.
@@ -64,16 +62,8 @@ def seconds(kernels: Path, kernel: str, arguments: Sequence[str], machine: Mappi
 
 
 def process_seconds(kernels: Path, kernel: str, arguments: Sequence[str]) -> float:
-    """Return how long the process of a run exists: `seconds`, its start, and the time for its pages.
-
-    The system zeroes the pages before the measurement and takes them back after it. Raises NodeprintError as `seconds`.
-    """
-    from nodeprint.machine.topology.facts import cpu_list  # noqa: PLC0415 (as in `_absent`)
-
-    fields = _planned(kernels, kernel, arguments)
-    cpus = len(cpu_list(fields["cpus"], "--plan")) if "cpus" in fields else 1
-    memory_s = float(fields.get("memory_bytes", 0)) / _PAGES_BYTES_PER_S / min(cpus, _MOST_TOUCHERS)
-    return _START_S + memory_s + _seconds(fields)
+    """Return how long the process of a run exists: `seconds`, and its start. Raises NodeprintError as `seconds`."""
+    return _START_S + seconds(kernels, kernel, arguments)
 
 
 def _planned(

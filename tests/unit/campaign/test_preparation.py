@@ -161,7 +161,6 @@ case $* in
 *--passes*x*) echo "coherence: --passes takes a whole number" >&2; exit 2 ;;
 *--home*7*) echo "coherence: there is no NUMA node 7 on this machine" >&2; exit 2 ;;
 *--alone*) echo "coherence: a pair needs two CPUs, and here is 1" >&2; exit 3 ;;
-*--large*) printf 'cpus 0-3\\nmemory_bytes 4000000000\\nseconds 5\\n' ;;
 *9999*) printf 'cpus 0,9999\\nseconds 1\\n' ;;
 *) printf 'cpus 0\\nseconds 2.5\\nseconds_at_195_ns 3.5\\n'; echo "coherence: a note" >&2 ;;
 esac
@@ -207,8 +206,6 @@ def test_the_kernels_are_asked_about_their_arguments(kernels: Path, words: str, 
 def test_the_kernels_are_asked_how_long_they_take(kernels: Path) -> None:
     assert plans.seconds(kernels, "coherence", ["--op", "cas"]) == 3.5
     assert plans.process_seconds(kernels, "coherence", ["--op", "cas"]) == 1 + 3.5
-    with_pages = plans.process_seconds(kernels, "coherence", ["--large"])
-    assert with_pages == 1 + 2 + 5, "four CPUs get 4 GB of pages in 2 s"
     for kernel, words in (("coherence", ["--passes", "x"]), ("not-built", [])):
         with pytest.raises(NodeprintError) as refusal:
             plans.seconds(kernels, kernel, words)
