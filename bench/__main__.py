@@ -17,6 +17,7 @@ ALL = {
     "peers": (),
     "remap": (),
     "faults": (),
+    "plans": (),
     "structure": (),
     "verdict": (),
     "calibration": (),

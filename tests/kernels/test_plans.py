@@ -1,55 +1,63 @@
-"""What `--plan` expects of a pass against the CPU seconds that a pass takes here."""
+"""What `--plan` expects of an operation against the CPU seconds that it takes here."""
 
 from __future__ import annotations
 
-import resource
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.real_parts import ALLOWED, built
+from tests.support.plans import CALM, OPERATIONS, Comparison, Operation, calmest
+from tests.support.real_parts import ALLOWED, need
 
-# long: other users of a cache may make a pass slower than any plan
-pytestmark = [pytest.mark.machine, pytest.mark.long]
+pytestmark = pytest.mark.machine
 
-#: A plan is within 1.3 of the CPU seconds on an idle machine. Other users of its caches make passes slower.
-MOST = 1.8
-TRIES = 4
-
-#: Operations that keep one CPU busy, with passes enough to see beyond a kernel's start and its memory.
-BUSY = {
-    "latency": ("chase", ["--op", "latency"], 100),
-    "levels": ("chase", ["--op", "levels"], 20),
-    "curve": ("chase", ["--op", "curve", "--size-mib", "16"], 5),
-    "pages": ("chase", ["--op", "pages", "--size-mib", "64"], 3),
-    "faults": ("fault", ["--op", "rate"], 40),
-    "huge faults": ("fault", ["--op", "huge", "--size-mib", "64"], 40),
-}
+#: A plan is within 1.3 on an idle machine, so that one that is off by 2 is not within this.
+MOST = 1.5
+#: Other users of its L3 make a pass up to twice as long from one moment to the next, as does a host that has to find
+#: the memory of a virtual machine.
+MOST_OF_NEIGHBORS = {"chase levels": 2.5, "chase curve": 2.0, "fault huge": 2.5}
+#: Runs, and others if these are not as planned.
+TRIES = (3, 5)
+#: Their plans are longer than what they take: docs/validation.md.
+TOO_LONG = {"coherence place", "coherence stream"}
 
 
-def plan_seconds(command: list[str], passes: int) -> float:
-    words = [*command, "--plan", "--passes", str(passes)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
-    return float(dict(line.split(" ", 1) for line in done.stdout.splitlines())["seconds"])
+def is_planned(run: Comparison, most: float) -> bool:
+    """Whether the ratio is within `most`, or as far beyond as the time that the run lost may have brought it: other
+    CPUs wait for a lost one and spin, and what ends by the clock does less."""
+    left = 1 - run.lost_share if run.lost_share > CALM else 1
+    return left / most < run.ratio < most / left
 
 
-def cpu_seconds(command: list[str], out: Path, passes: int) -> float:
-    out.unlink(missing_ok=True)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([*command, "--passes", str(passes), "--out", str(out)], check=True, capture_output=True, timeout=120)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+def assert_planned(operation: Operation, most: float = MOST) -> None:
+    """The median decides, of the runs that lost next to nothing: a single one may be any."""
+    ratios = list[float]()
+    for tries in TRIES:
+        run = calmest(operation, tries)
+        ratios.append(round(run.ratio, 2))
+        if is_planned(run, most):
+            return
+    pytest.fail(f"{operation.name}: used to planned {ratios}")
 
 
-@pytest.mark.parametrize("operation", BUSY)
-def test_a_pass_takes_the_cpu_seconds_of_its_plan(tmp_path: Path, operation: str) -> None:
-    kernel, arguments, passes = BUSY[operation]
-    command = [str(built() / kernel), *arguments, "--cpus", str(ALLOWED[0])]
-    planned = (plan_seconds(command, 1 + passes) - plan_seconds(command, 1)) / passes
-    ratios: list[float] = []
-    while len(ratios) < TRIES and not any(1 / MOST < ratio < MOST for ratio in ratios):
-        out = tmp_path / "r.jsonl"
-        a_pass = (cpu_seconds(command, out, 1 + passes) - cpu_seconds(command, out, 1)) / passes
-        ratios.append(a_pass / planned)
-    assert any(1 / MOST < ratio < MOST for ratio in ratios), ratios
+@pytest.mark.long
+def test_a_curve_within_what_neighbors_leave_takes_the_cpu_seconds_of_its_plan() -> None:
+    assert_planned(Operation("chase curve", 10, "--size-mib 4"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_an_operation_takes_the_cpu_seconds_of_its_plan(operation: Operation) -> None:
+    need(cpus=2)
+    if operation.name in TOO_LONG:
+        pytest.xfail("planned too long")
+    assert_planned(operation, MOST_OF_NEIGHBORS.get(operation.name, MOST))
+
+
+def test_short_operations_take_the_cpu_seconds_of_their_plans(tmp_path: Path) -> None:
+    """With so many pairs that these are most of a pass, and page faults."""
+    need(cpus=2)
+    pairs = tmp_path / "pairs"
+    pairs.write_text(f"{ALLOWED[0]} {ALLOWED[1]}\n" * 100)
+    assert_planned(Operation("coherence cas", 1, f"--pairs {pairs}", hop="own"))
+    assert_planned(Operation("fault rate", 5))
