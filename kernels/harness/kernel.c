@@ -70,7 +70,7 @@ static double tasks_a_pass(const struct run *run) {
 
 /* Units, and a look at the end of a pass where the pages of the pools are. */
 static double busy_a_pass(const struct run *run, double hop_ns) {
-    double pages = (double)(run->home_count * POOL_BYTES / (size_t)sysconf(_SC_PAGESIZE));
+    double pages = (double)run->home_count * POOL_BYTES / (double)sysconf(_SC_PAGESIZE);
     double seconds = pages * run->costs.checked_page_s + tasks_a_pass(run) * run->costs.task_s;
     for (size_t i = 0; i < run->unit_count; i++) seconds += run->operation->seconds(run, &run->units[i], hop_ns);
     return seconds;
@@ -97,8 +97,8 @@ static void print_plan(struct run *run) {
     struct text cpus = {0}, pin_list = {0};
     struct cpulist rotated = {0};
     const struct cpulist *all = &run->cpus;
-    if (planned_here(
-            run)) { /* as where it measures: on the first CPU, and where idle states are held off there, so here */
+    /* as where it measures: on the first CPU, and where idle states are held off there, so here */
+    if (planned_here(run)) {
         if (run->kernel->workers_wait) idle_hold_off(&run->idle_states);
         run->costs = costs_here(&run->machine, &run->cpus);
         if (run->operation->measure_pairs != NULL) see_ramp(0, run);
