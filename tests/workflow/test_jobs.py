@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
@@ -144,6 +145,24 @@ def test_a_job_that_comes_after_the_queue_was_read_is_looked_for_first(begin: Ca
     assert sorted(row[1] for row in queue(fake)) == ["cn01", "cn02"], "none was submitted twice"
     second.poll(1.0)
     assert {job.node: job.id for job in all_of(second)} == {row[1]: row[2] for row in queue(fake)}
+
+
+def test_the_jobs_of_a_recheck_are_submitted_however_long_after_the_first_ones(
+    begin: Callable[..., Any], fake: Path
+) -> None:
+    call = begin(2)
+    call.step()
+    for number in range(2):
+        measured(call, number)
+    call.look()
+    assert not call.open()
+    call.polled -= 600  # the recheck begins ten minutes after the first jobs, and nothing was asked meanwhile
+    first = of(call, 0)
+    again = replace(first, folder=first.folder.with_name("job2"), name="nodeprint-x-2", id="", outcome="")
+    again.looked_for = False
+    call.take(again)
+    call.step()
+    assert [row[0] for row in queue(fake)].count("nodeprint-x-2") == 1
 
 
 def test_a_submission_whose_answer_was_lost_is_found_by_its_name(begin: Callable[..., Any], fake: Path) -> None:

@@ -293,9 +293,10 @@ class Launch:
     def is_time_to_ask(self, now: float) -> bool:
         """Whether the queue is asked for: at once where it may have jobs of a former call, and then at intervals."""
         in_queue = [job for job in self.open() if job.id]
+        is_new = any(not job.looked_for for job in self.open())  # as those of a recheck, which have another name
         if now - self.polled < self.poll_s + len(in_queue) / JOBS_A_SECOND:
-            return self.silent_since is None and any(not job.looked_for for job in self.open())
-        return bool(in_queue) or not self.known
+            return self.silent_since is None and is_new
+        return bool(in_queue) or is_new or not self.known
 
     def names(self) -> list[str]:
         """The names of its jobs in the scheduler, each once."""
