@@ -49,6 +49,7 @@ def judge(
     better: options.Better = None,
     fingerprint: options.Fingerprint = None,
     path_pattern: options.PathPattern = "",
+    line_patterns: options.LinePatterns = None,
     json: Json = False,
 ) -> None:
     """Compare the nodes of a campaign or of a table.
@@ -77,6 +78,7 @@ def judge(
         better=tuple(better or ()),
         fingerprint=fingerprint,
         path_pattern=path_pattern,
+        line_patterns=tuple(line_patterns or ()),
     )
     request.check()
     if node is not None:

@@ -109,6 +109,15 @@ PathPattern = Annotated[
         "and any name of a copy, as {gpu}.",
     ),
 ]
+LinePatterns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--line",
+        metavar="PATTERN",
+        help="For outputs: a line before results, as in '### {node}' or 'GPU {gpu}', with the fields of --path. "
+        "Repeatable, the outer loop first.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -131,6 +140,7 @@ class JudgeRequest:
     better: tuple[str, ...] = ()
     fingerprint: Path | None = None
     path_pattern: str = ""
+    line_patterns: tuple[str, ...] = ()
 
     @property
     def of_campaign(self) -> bool:
@@ -148,6 +158,7 @@ class JudgeRequest:
             "--better": self.better,
             "--fingerprint": self.fingerprint,
             "--path": self.path_pattern,
+            "--line": self.line_patterns,
         }
 
     def check(self) -> None:
@@ -195,7 +206,7 @@ class JudgeRequest:
         piped = str(self.source) == "-"
         with input_files(self.source) as (kept,):
             name = "standard input" if piped else str(self.source)
-            figures = table_file.read_table(kept, name, self.path_pattern)
+            figures = table_file.read_table(kept, name, self.path_pattern, self.line_patterns)
         if self.fingerprint is not None:
             figures = table_file.with_fields(figures, self.fingerprint)
         rules = of_table.rules_of(figures, self.acceptance, self.tolerances, self.better)

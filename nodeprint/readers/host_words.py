@@ -52,7 +52,7 @@ _OTHERS = re.compile(
             r"sets?|users?|builds?|images?|compilers?|flags?|problems?|inputs?|matri(?:x|ces)|grids?|mesh|phases?|stages?",
             r"seq(?:uence)?s?|stud(?:y|ies)|series|points?|depth|width|methods?|algos?|algorithms?|impls?|models?|apps?",
             r"codes?|prog(?:ram)?s?|workloads?|quer(?:y|ies)|requests?|clients?|steps?|nodecount|np|nt|ppn|ntasks|small|medium",
-            r"large|tiny|huge|big|short|long|fast|slow|left|right|on|off|yes|no|true|false|with|without",
+            r"large|ed|rsa|ecdsa|q|tiny|huge|big|short|long|fast|slow|left|right|on|off|yes|no|true|false|with|without",
         )
     )
 )
@@ -63,7 +63,7 @@ _NODE = re.compile(r"node(?:name)?|host(?:name)?|server|machine|compute|cn|nid|n
 #: Letters before a number that may count runs, trials, samples or versions.
 _SINGLE_LETTERS = frozenset("cn")
 #: A name of letters with numbers, as cn017, gpu-a-03 or x1000c0s0b0n0.
-_NUMBERED = re.compile(r"[A-Za-z]+(?:-?[A-Za-z]+)*-?\d+(?:[A-Za-z]+\d+)*")
+_NUMBERED = re.compile(r"[A-Za-z]+(?:-?[A-Za-z]+)*-?\d+(?:-?[A-Za-z]*-?\d+)*")
 #: Nine letters and more of hexadecimal digits are a hash or an id.
 _HEXADECIMAL = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{9,}", re.IGNORECASE)
 
@@ -79,7 +79,7 @@ def is_numbered(word: str) -> bool:
     if not _NUMBERED.fullmatch(name) or _HEXADECIMAL.fullmatch(name):
         return False
     of_letters = words(name)
-    if _ACCELERATOR.fullmatch(name):
+    if any(map(_ACCELERATOR.fullmatch, name.split("-"))):
         return False
     if len(of_letters) > 1:
         return True
@@ -93,6 +93,47 @@ def is_numbered_host(word: str) -> bool:
     if rest and _CLASSES.fullmatch(first):
         first = rest[0]
     return is_numbered(word) and not any(map(_OTHERS.fullmatch, (first, *rest)))
+
+
+#: Words for a node before its number, in names such as hpc-cpu-n7.
+_OF_NODES = re.compile(r"node|host|cn|nid|compute|worker|server|machine|vm|[a-z]{0,3}n")
+_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}|ip(?:-\d{1,3}){4}")
+#: Behind a dot these are no domain.
+_NO_DOMAIN = re.compile(
+    rf"{_OTHERS.pattern}|log|out|err|txt|dat|csv|json|c|h|f90|py|sh|exe|x|bin|gz|xz|zip|bak|old|orig|save|conf"
+)
+_OF_DOMAINS = re.compile(r"site|cluster|zone|region|row|room|pod")
+#: So many names of a word and numbers are hosts; compilers or sizes are fewer.
+_MANY = 8
+
+
+def are_hosts(names: Collection[str]) -> bool:
+    """Whether names have a form that only those of hosts have. That is a word for a node, two numbers, a domain, an
+    address, or zeros in front of a number. Names of a word and a number are hosts if there are many."""
+    distinct_names = {*names}
+    if not all(map(is_host, distinct_names)) or are_sizes(distinct_names):
+        return False
+    is_padded = any(re.search(r"(?<!\d)0\d", name) for name in distinct_names)
+    return is_padded or len(distinct_names) >= _MANY or all(map(_is_surely_host, distinct_names))
+
+
+def is_host(name: str) -> bool:
+    """Whether a word is an address, or letters and numbers none of which says something else."""
+    if name.startswith("ip-") or name.replace(".", "").isdecimal():
+        return _ADDRESS.fullmatch(name) is not None
+    _, *domain = name.lower().split(".")
+    others = [label for label in domain if _NO_DOMAIN.fullmatch(label) and not _OF_DOMAINS.fullmatch(label)]
+    is_domain = not domain or (domain[-1].isalpha() and not others)
+    return is_domain and is_numbered_host(name)
+
+
+def _is_surely_host(name: str) -> bool:
+    first, *domain = name.split(".")
+    of_letters = words(first)
+    is_of_node = bool(of_letters) and _OF_NODES.fullmatch(of_letters[-1]) is not None
+    is_of_two = len(re.findall(r"[A-Za-z]\d+", first)) > 1
+    is_address = _ADDRESS.fullmatch(name) is not None
+    return is_address or bool(domain) or is_of_two or (is_of_node and len("".join(of_letters)) > 1)
 
 
 def may_be_host(field: str, before: str = "") -> bool:

@@ -26,16 +26,18 @@ _TOKEN = re.compile(
     rf"(?P<date>{_DATE})|(?P<address>{_ADDRESS})|(?P<sign>[-_./+@=~,:\s()\[\]]+)|(?P<word>[^-_./+@=~,:\s()\[\]]+)"
 )
 _GLUED = re.compile(r"([A-Za-z]+)(\d+)")
+#: Groups of nodes that are a part of their names, as in rack1-node7.
+_RACK = re.compile(r"(?:rack|row|cabinet|chassis|island)\d+", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"(?=.*\d)[0-9a-f]{8,}|\d{4,}", re.IGNORECASE)
 #: By axis the words in front of its number, or the folder of its values.
 _WORDS: Mapping[str, re.Pattern[str]] = {
     axis: re.compile(words)
     for axis, words in {
-        "run": r"runs?|iter(?:ation)?s?|rep(?:eat|etition)?s?|trials?|try|attempt|sample|pass|loop|round",
-        "job": r"jobs?|jobid|slurm|pbs|lsf|sge|day|week|month|session|batch|campaign",
-        "node": r"node(?:name)?s?|host(?:name)?s?|server|machine|compute|cn|nid",
+        "run": r"runs?|iter(?:ation)?s?|rep(?:eat|etition)?s?|trials?|try|attempt|pass|loop|round",
+        "job": r"jobs?|jobid|slurm|pbs|lsf|sge",
+        "node": r"node(?:name)?|host(?:name)?|server|machine|compute|cn|nid",
         "gpu": r"gpus?|dev(?:ice)?|gcd",
-        "rank": r"ranks?|task|proc",
+        "rank": r"ranks?|proc",
         "numa": r"numa|domain",
         "socket": r"socket",
         "cpu": r"cpu",
@@ -64,11 +66,13 @@ _AXIS_OF_KIND = {"date": "time", "address": "node", "count": "run"}
 
 @dataclass(frozen=True)
 class _Column:
-    """A part in which paths differ: its value in each, where it is, the constant word in front of it, and its kind."""
+    """A part in which paths differ: its place, its value in each, the constant word in front of it, and its kind. If it
+    is of hosts, `names` are their full names."""
 
     folder: int
     token: int
     values: tuple[str, ...]
+    names: tuple[str, ...]
     word: str
     kind: str
 
@@ -83,6 +87,8 @@ class _Column:
         word = next(iter(glued)) if is_glued else self.word if is_number else ""
         named = next((axis for axis, words in _WORDS.items() if words.fullmatch(word)), "")
         distinct = len({*self.values}) == len(self.values)
+        if named == "node" and host_words.are_sizes(self.values):
+            return ""  # node1, node2 and node4 may be numbers of nodes
         if named != "job" and named:
             return named
         if distinct and all(map(_IDENTIFIER.fullmatch, self.values)) and not host_words.are_sizes(self.values):
@@ -93,8 +99,8 @@ class _Column:
 
     @property
     def are_hosts(self) -> bool:
-        """Whether each value has the form of a host's name, and no word in it says something else."""
-        return all(map(host_words.is_numbered_host, self.values)) and not host_words.are_sizes(self.values)
+        """Whether its names have the form of hosts' names."""
+        return host_words.are_hosts(self.names)
 
     def number(self, path: int) -> str:
         """The value without the word that is glued to it."""
@@ -186,6 +192,7 @@ def _see_whether_unique(values: Mapping[str, Mapping[str, str]], source: str) ->
 
 
 def _by_columns(paths: Sequence[str], source: str, named: Mapping[str, str]) -> PathFields:
+    _see_whether_copied(paths, source)
     rows = [_folders(path) for path in paths]
     columns = _columns(rows)
     if columns is None:
@@ -220,6 +227,20 @@ def _by_columns(paths: Sequence[str], source: str, named: Mapping[str, str]) -> 
     return PathFields({path: own if not named else _without(own, "node") for path, own in out.items()}, sources)
 
 
+def _see_whether_copied(paths: Sequence[str], source: str) -> None:
+    """Raise NodeprintError if a file's name is another's with something behind it, as cn001.log.bak and cn001-old.log.
+    Nothing says whether that is another run, or is to be ignored."""
+    stems = {stem(path): path for path in paths}
+    for path in paths:
+        own = stem(path)
+        cuts = (own[:at] for at in range(len(own) - 1, own.rfind("/") + 1, -1) if own[at] in ".-_~ (")
+        other = next((stems[cut] for name in cuts for cut in (name, stem(name)) if cut in stems and cut != own), None)
+        if other is not None:
+            what = f"{printable(path, 60)} has the name of {printable(other, 60)} and more"
+            advice = "move one of them, or " + _advice(["{node}-*.log"]) + ", if each is a run"
+            raise NodeprintError(what, where=source, key="--path", advice=advice)
+
+
 def _without(values: Mapping[str, str], axis: str) -> dict[str, str]:
     return {name: value for name, value in values.items() if name != axis}
 
@@ -249,7 +270,8 @@ def _columns(rows: Sequence[list[_Folder]]) -> list[_Column] | None:
         for token, (kind, _) in enumerate(rows[0][folder]):
             values = tuple(row[folder][token][1] for row in rows)
             if kind != "sign" and len({*values}) > 1:
-                out.append(_Column(folder, token, values, _word_before(rows, folder, token), kind))
+                names = tuple(_full_names(rows, folder, token, token))
+                out.append(_Column(folder, token, values, names, _word_before(rows, folder, token), kind))
     return out
 
 
@@ -331,8 +353,7 @@ def _whole_names(
         first, last = parts[0].token, parts[-1].token
         inside = [column for column in columns if column.folder == folder and first < column.token < last]
         names = _full_names(rows, folder, first, last)
-        are_hosts = all(map(host_words.is_numbered, names))
-        is_name = are_hosts and not host_words.are_sizes(names) and all(column in parts for column in inside)
+        is_name = host_words.are_hosts(names) and all(column in parts for column in inside)
         if is_name and (len(parts) == 1 or counts_runs or not _cross([part.values for part in parts])):
             yield names, parts
 
@@ -341,7 +362,10 @@ def _full_names(rows: Sequence[list[_Folder]], folder: int, first: int, last: in
     """The names between two tokens of a directory, with a word in front of a number, and the domain behind."""
     own = rows[0][folder]
     in_full = all(map(host_words.is_numbered_host, (row[folder][first][1] for row in rows)))
-    while not in_full and first > 1 and own[first - 1][1] in ("-", "_") and _is_word_of_host(rows, folder, first - 2):
+    while first > 1 and own[first - 1][1] in ("-", "_"):
+        is_group = all(_RACK.fullmatch(row[folder][first - 2][1]) for row in rows)
+        if not is_group and (in_full or not _is_word_of_host(rows, folder, first - 2)):
+            break
         first -= 2
     while last + 2 < len(own) and own[last + 1][1] == "." and _is_word_of_host(rows, folder, last + 2):
         last += 2

@@ -53,18 +53,18 @@ def _no_table(what: str, source: str, line: int | None = None) -> NodeprintError
     )
 
 
-def read_table(path: Path, name: str = "", path_pattern: str = "") -> ValueTable:
+def read_table(path: Path, name: str = "", path_pattern: str = "", line_patterns: Sequence[str] = ()) -> ValueTable:
     """Read a table, or the outputs of known tools in a file or directory.
 
-    `name` is the name in messages, by default the path. `path_pattern` states the parts of paths
-    (`nodeprint.readers.tool_logs`). Raises NodeprintError naming file, line and column of a cell that cannot be read,
-    or is ambiguous.
+    `name` is the name in messages, by default the path. `path_pattern` states the parts of paths, and `line_patterns`
+    those of lines before results (`nodeprint.readers.tool_logs`). Raises NodeprintError naming file, line and column of
+    a cell that cannot be read, or is ambiguous.
     """
     source = name or str(path)
     if path.is_dir():
-        return replace(tool_logs.read_logs(path, source, path_pattern), digest=_digest(path))
+        return replace(tool_logs.read_logs(path, source, path_pattern, line_patterns), digest=_digest(path))
     raw = contents(path)
-    return replace(_of_file(path, raw, source, path_pattern), digest=hashlib.sha256(raw).hexdigest())
+    return replace(_of_file(path, raw, source, path_pattern, line_patterns), digest=hashlib.sha256(raw).hexdigest())
 
 
 def _digest(folder: Path) -> str:
@@ -73,14 +73,14 @@ def _digest(folder: Path) -> str:
     return hashlib.sha256(sums(paths, folder).encode()).hexdigest()
 
 
-def _of_file(path: Path, raw: bytes, source: str, path_pattern: str) -> ValueTable:
+def _of_file(path: Path, raw: bytes, source: str, path_pattern: str, line_patterns: Sequence[str]) -> ValueTable:
     is_parquet = raw.startswith(_PARQUET)
     lines = [] if is_parquet else lines_of(path)
     if not is_parquet and tool_logs.has_output(lines):
-        return tool_logs.read_logs(path, source, path_pattern)
-    if path_pattern:
+        return tool_logs.read_logs(path, source, path_pattern, line_patterns)
+    if path_pattern or line_patterns:
         problem = "it is for outputs, and a table has a column of nodes"
-        raise NodeprintError(problem, key="--path", advice="leave it out")
+        raise NodeprintError(problem, key="--path" if path_pattern else "--line", advice="leave it out")
     if is_parquet:
         return _of_cells(*_parquet(raw, source), source, first_line=0, notes=())
     first = next((line for line in lines if line.strip()), "").strip()

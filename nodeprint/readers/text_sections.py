@@ -11,17 +11,23 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import pairwise
 
 from ClusterShell.NodeSet import NodeSet, NodeSetException
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers import host_words
+from nodeprint.readers import host_words, path_fields
+from nodeprint.readers.between_results import ResultLines
 from nodeprint.readers.tool_output import Axis, ToolValue
 
+#: A part of a pattern that states an axis.
+_FIELD = re.compile(r"\{(\w+)\}")
 _NAME = r"[A-Za-z0-9](?:[\w.-]*\w)?"
 #: pdsh, clush, xdsh and Ansible put a node's name before each of its lines.
 _PREFIX = re.compile(rf"({_NAME}):(?: (.*)|)")
+#: A name with the number of a task.
+_COUNTED = re.compile(rf"({_NAME})-(\d+)")
 #: dshbak and clush -b write the nodes between two rules, tail the file.
 _RULE = re.compile(r"-{15,16}")
 #: How many nodes a heading of clush -b is of.
@@ -29,17 +35,23 @@ _COUNT = re.compile(r"\s+\(\d+\)$")
 _TAIL = re.compile(r"==> (.+) <==")
 #: What srun --label and mpirun --tag-output put before a line: the task.
 _TASK = re.compile(r"^\s*(?:(\d+):|\[[^\]\s]*?(\d+)\](?:\[[^\]]*\])?<std(?:out|err)>:)\s?")
-_KEYS = r"SLURMD_NODENAME|SLURM_NODENAME|HOSTNAME|host ?name|host|node ?name|node"
+_KEYS = r"SLURMD_NODENAME|SLURM_NODENAME|SLURM_(?:JOB_)?NODELIST|HOSTNAME|host ?name|host|node ?name|node"
 #: What scripts print of the host that they run on.
 _HOST = re.compile(
     rf"(?:{_KEYS}|running on(?: host| node)?)\s*[:=]?\s+?({_NAME})|(?:{_KEYS})\s*[:=]\s*({_NAME})", re.IGNORECASE
 )
+#: What stands before a command.
+_PROMPT = r"(?:\[?\w+@[\w.-]+[: ][^#$]*)?[+$#>\s]*"
 #: Commands that run something on a host, as `set -x` or a prompt shows them, and the line that Ansible writes.
 _COMMANDS = (
-    re.compile(rf"[+$#>\s]*(?:ssh|rsh)\s+(?:-\S+\s+)*(?:\w+@)?({_NAME})(?:\s.*)?"),
-    re.compile(rf"[+$#>\s]*(?:srun|pdsh|clush)\s.*?(?:-w|--nodelist)[ =]({_NAME})(?:\s.*)?"),
+    re.compile(rf"{_PROMPT}(?:ssh|rsh)\s+(?:-\S+\s+)*(?:\w+@)?({_NAME})(?:\s.*)?"),
+    re.compile(rf"{_PROMPT}(?:srun|pdsh|clush)\s.*?(?:-w|--nodelist)[ =]({_NAME})(?:\s.*)?"),
+    re.compile(rf"\[?\w+@({_NAME})[: ][^#$]*[#$]\s(?!\s*(?:ssh|rsh|srun|pdsh|clush|for|exit)\b).*"),
     re.compile(rf"({_NAME}) \| (?:CHANGED|SUCCESS|FAILED)\b.*"),
+    re.compile(rf"Job was executed on host\(s\) <(?:\d+\*)?({_NAME})>.*"),
 )
+#: The command whose output is the host's name.
+_HOSTNAME = re.compile(rf"{_PROMPT}hostname(?: -[sf])?")
 #: What Salt writes above the indented lines of a minion.
 _MINION = re.compile(rf"({_NAME}):")
 #: A job's first lines: beyond them a line without a sign between key and name is a sentence, unless the name has a
@@ -49,33 +61,30 @@ _FIRST = 60
 _HOSTS = re.compile(
     r"(?:(?:SLURM\w*_|PBS_|LSB_)?(?:NODELIST|HOSTS|NODES)|(?:job )?node ?list|hosts?|nodes?|running on"
     r"(?: hosts?| nodes?)?)"
-    r"\s*[:=]?\s*(\w[\w.,\[\]-]*[,\[][\w.,\[\]-]*)",
+    r"\s*[:=]?\s*(\w[\w.,\[\]-]*[,\[ ][\w.,\[\] -]*)",
     re.IGNORECASE,
 )
+_OPTION = re.compile(r"\s(?:-w|--nodelist|--host)[ =]?(\w[\w.-]*[,\[][\w.,\[\]-]*)")
+_LISTS = re.compile(r"\b(?:nodes?|hosts?|node ?list|running on|for \w+ in)\b", re.IGNORECASE)
 _NUMBER_OF_HOSTS = re.compile(
     r"(?:SLURM\w*_N?NODES|SLURM_JOB_NUM_NODES|number of nodes|nnodes|nodes)\s*[:=]\s*(\d+)", re.IGNORECASE
 )
 #: The GPU or NUMA node that a script names before each result.
 _COPY = re.compile(
     r"\W*(?:(?:using|testing|running(?: on)?|benchmarking)\s+)?(gpu|device|gcd|numa ?node|numa|socket|rank)\s*"
-    r"(?:id\s*)?[#:=]?\s*(\d+)\W*(?:[:(,-].*)?|(?:export )?(CUDA|HIP|ROCR)_VISIBLE_DEVICES=(\d+)\W*",
+    r"(?:id\s*)?[#:=]?\s*(0|[1-9]\d*)\W*(?:[:(,-].*)?|(?:export )?(CUDA|HIP|ROCR)_VISIBLE_DEVICES=(\d+)\W*",
     re.IGNORECASE,
 )
-#: The same in a command, or behind the name of a host.
-_COPY_WITHIN = re.compile(
-    r".*\b(?:(?:CUDA|HIP|ROCR)_VISIBLE_DEVICES=(?P<gpu>\d+)\b|numactl\s.*?(?:-N\s*|--cpunodebind[ =])(?P<numa>\d+)\b"
-    r"|(?P<word>gpu|device|numa|socket|rank|task)[ #:]*(?P<number>\d+)\W*$).*",
-    re.IGNORECASE,
-)
-#: How a script's heading begins: with signs, a key, or a command.
-_HEADING = re.compile(r"\s*(?:[#=*>+$\[|-]+\s*[\w/.]|[A-Za-z]\w*\s?[:=]\s?\w)")
+#: Words before the name of a part of a node, as in NUMA node0.
+_PART = re.compile(r"numa|gpu|socket|rank|cpu|core", re.IGNORECASE)
 #: Signs around a word in a line that separates results, and the words and letters of the longest such line.
-_SIGNS = "#=-:*[]<>()|,;'\"@~+_!"
+_SIGNS = "#=-:*[]<>()|,;'\"@~+_!{}"
 _MOST_WORDS = 10
 _LONGEST = 120
 #: A line that names a host has letters before a number, or a word of the forms above. Most lines have neither.
 _MAY_NAME = re.compile(
-    r"(?<![\w.+-])[a-z][a-z-]*\d|host|node|running|ssh|rsh|srun|pdsh|clush| \| |^\s*\S+:$", re.IGNORECASE
+    r"(?<![\w.+-])[a-z][a-z-]*\d|host|node|running|ssh|rsh|srun|pdsh|clush|exec| \| |^\s*\S+:$|\d\.\d+\.\d+\.\d",
+    re.IGNORECASE,
 )
 #: So many lines show whether a program put a name before each.
 _SHOWN = 200
@@ -98,17 +107,20 @@ class Passage:
     `node` is empty where the text does not state it, and `path` has the file as tail prints it. `source` are words for
     what states the node. `listed` are the hosts of a job that the text lists.
 
-    The output of a known tool has `values` and `notes`, or a `fault`; `where` is for messages.
+    The output of a known tool has `values`, `results` and `notes`, or a `fault`; `where` is for messages. `text` are
+    the lines of all sections that one stream of output has.
     """
 
     node: str
     lines: list[str]
+    text: list[str] = field(default_factory=list)
     path: str = ""
     copy: Axis = field(default_factory=dict)
     source: str = ""
     listed: Sequence[str] = ()
     where: str = ""
     values: Sequence[ToolValue] = ()
+    results: Sequence[ResultLines] = ()
     notes: Sequence[str] = ()
     fault: NodeprintError | None = None
 
@@ -118,11 +130,56 @@ class Passage:
         return bool(self.node) or (bool(self.values) and all(value.node for value in self.values))
 
 
-def split(lines: list[str], where: str) -> list[Passage]:
-    """The sections of a text. Raises NodeprintError where two lines contradict each other on whose a result is."""
-    gathered = _by_prefix(lines) or _by_rules(lines)
-    sections = gathered or _by_headings(lines, where)
-    return [part for section in sections for part in _by_copies(section)]
+def split(lines: list[str], where: str, patterns: Sequence[str] = ()) -> list[Passage]:
+    """The sections of a text, by `patterns` of lines or else by lines whose form is known. Raises NodeprintError where
+    two lines contradict each other on whose a result is."""
+    if patterns:
+        return _by_patterns(lines, patterns, where)
+    return _by_prefix(lines) or _by_rules(lines, where) or _by_headings(lines, where)
+
+
+def _by_patterns(lines: list[str], patterns: Sequence[str], where: str) -> list[Passage]:
+    """Sections that begin at lines of a pattern, such as `### {node}`. A line of one pattern ends what lines of later
+    patterns stated."""
+    forms = [line_pattern(pattern) for pattern in patterns]
+    stated: list[Mapping[str, str]] = [{} for _ in forms]
+    starts: list[tuple[int, dict[str, str]]] = [(0, {})]
+    for number, line in enumerate(lines):
+        found = next(((at, match) for at, form in enumerate(forms) if (match := form.fullmatch(line.strip()))), None)
+        if found is not None:
+            at, match = found
+            stated[at:] = [match.groupdict(), *({} for _ in forms[at + 1 :])]
+            starts.append((number, {axis: text for own in stated for axis, text in own.items()}))
+    ends = [*(number for number, _ in starts[1:]), len(lines)]
+    return [
+        Passage(axes.pop("node", ""), _between(lines, begin, end), lines, copy=axes, source="--line", where=where)
+        for (begin, axes), end in zip(starts, ends, strict=True)
+    ]
+
+
+@cache
+def line_pattern(pattern: str) -> re.Pattern[str]:
+    """The form of a line with {fields}, and * for any text. Raises NodeprintError if it has no field, or one twice."""
+    names = _FIELD.findall(pattern)
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None or not names:
+        what = f"{pattern} has {{{twice}}} twice" if twice else f"{pattern} has no field"
+        raise NodeprintError(what, key="--line", advice="write each field once, as in '### {node}' or 'GPU {gpu}'")
+    parts = re.split(r"(\{\w+\}|\*|\s+)", pattern.strip())
+    meant = {"*": ".*?", "": ""}
+    return re.compile("".join(_expression(part) if part not in meant else meant[part] for part in parts))
+
+
+def fields_of(pattern: str) -> list[str]:
+    """The axes that a pattern states."""
+    return _FIELD.findall(pattern)
+
+
+def _expression(part: str) -> str:
+    field_of = _FIELD.fullmatch(part)
+    if field_of:
+        return rf"(?P<{field_of[1]}>{_NAME})"
+    return r"\s+" if part.isspace() else re.escape(part)
 
 
 def _by_prefix(lines: list[str]) -> list[Passage]:
@@ -136,7 +193,7 @@ def _by_prefix(lines: list[str]) -> list[Passage]:
         of_tasks: dict[str, list[str]] = {}
         for number, match in tasks.items():
             of_tasks.setdefault(_task(match), [""] * len(lines))[number] = lines[number][match.end() :]
-        return [Passage("", own, copy={"task": task}) for task, own in of_tasks.items()]
+        return [Passage("", own, own, copy={"task": task}) for task, own in of_tasks.items()]
     found = {number: match for number in filled if (match := _PREFIX.fullmatch(lines[number]))}
     names = Counter(match[1] for match in found.values())
     # a task's number is no node, and a tool's own words before colons are many with a line each
@@ -146,16 +203,25 @@ def _by_prefix(lines: list[str]) -> list[Passage]:
         return []
     of_nodes: dict[str, list[str]] = {}
     for number, match in prefixed.items():
-        of_nodes.setdefault(match[1], [""] * len(lines))[number] = match[2] or ""
-    return [Passage(node, own, source="the name before each line") for node, own in of_nodes.items()]
+        of_nodes.setdefault(path_fields.stem(match[1]), [""] * len(lines))[number] = match[2] or ""
+    said = "the name before each line"
+    counted = {name: match for name in of_nodes if (match := _COUNTED.fullmatch(name))}
+    numbers = sorted(int(match[2]) for match in counted.values())
+    if numbers == [*range(len(of_nodes))] and len({match[1] for match in counted.values()}) > 1:
+        return [
+            Passage(counted[name][1], own, own, copy={"task": counted[name][2]}, source=said)
+            for name, own in of_nodes.items()
+        ]
+    return [Passage(node, own, own, source=said) for node, own in of_nodes.items()]
 
 
 def _task(match: re.Match[str]) -> str:
     return match[1] or match[2]
 
 
-def _by_rules(lines: list[str]) -> list[Passage]:
-    """Sections of a text that dshbak, clush -b or tail gathered."""
+def _by_rules(lines: list[str], where: str) -> list[Passage]:
+    """Sections of a text that dshbak, clush -b or tail gathered. Raises NodeprintError for words between rules that may
+    be no hosts: scripts print such headings, too."""
     starts: list[tuple[int, int, list[str], str]] = []
     for number, line in enumerate(lines):
         before, after = lines[number - 1] if number else "", lines[number + 1] if number + 1 < len(lines) else ""
@@ -166,9 +232,14 @@ def _by_rules(lines: list[str]) -> list[Passage]:
             starts.append((number - 1, number + 2, _expanded(names), ""))
         elif tail := _TAIL.fullmatch(line):
             starts.append((number, number + 1, [""], tail[1]))
+    named = [name for *_, names, path in starts for name in names if not path]
+    if len({*named}) > 1 and not host_words.are_hosts(named):
+        shown = " and ".join(printable(name, 30) for name in host_words.distinct(named)[:2])
+        what = f"rules separate {shown}, and nothing says that these are hosts"
+        raise NodeprintError(what, where=where, advice="gather outputs by pdsh without dshbak, or by tail -n +1")
     ends = [*(begin for begin, *_ in starts[1:]), len(lines)]
     return [
-        Passage(name, _between(lines, begin, end), path, source="" if path else "the headings of dshbak")
+        Passage(name, _between(lines, begin, end), lines, path, source="" if path else "the headings of dshbak")
         for (_, begin, names, path), end in zip(starts, ends, strict=False)
         for name in names
     ]
@@ -182,28 +253,32 @@ def _by_headings(lines: list[str], where: str) -> list[Passage]:
     """Sections of a text with a line before each result that names its host. The text is one section if no form of such
     lines names two hosts."""
     forms: dict[str, dict[int, str]] = {}
+    keyed: set[str] = set()
     for number in _matching(lines, _MAY_NAME):
         line = lines[number]
-        for form, name in _namings(lines, number, line.strip()):
+        for form, name, is_keyed in _namings(lines, number, line.strip()):
             forms.setdefault(form, {})[number] = name
+            keyed |= {form} if is_keyed else set()
     several = {form: own for form, own in forms.items() if len({*map(_short, own.values())}) > 1}
     listed = [form for form, own in several.items() if _are_listed(lines, own)]
     several = {
-        form: own for form, own in several.items() if form not in listed and not host_words.are_sizes({*own.values()})
+        form: own
+        for form, own in several.items()
+        if form not in listed and (form in keyed or host_words.are_hosts([*own.values()]))
     }
     if not several:
-        return [Passage("", lines, listed=tuple(name for form in listed for name in forms[form].values()))]
+        return [Passage("", lines, lines, listed=tuple(name for form in listed for name in forms[form].values()))]
     form, headings = min(several.items(), key=lambda item: (min(item[1]), -len(item[1])))
     starts = sorted(headings)
     ends = [*starts[1:], len(lines)]
-    out = [Passage("", _between(lines, 0, starts[0]))]
+    out = [Passage("", _between(lines, 0, starts[0]), lines)]
     for begin, end in zip(starts, ends, strict=True):
         name = headings[begin]
         inside = {own[at] for own in several.values() for at in own if begin <= at < end}
         if {*map(_short, inside)} != {_short(name)}:
             raise several_hosts(sorted(inside), where)
         full = max((*inside, name), key=len)
-        out.append(Passage(full, _between(lines, begin, end), source=f"the lines `{form}`"))
+        out.append(Passage(full, _between(lines, begin, end), lines, source=f"the lines `{form}`"))
     return out
 
 
@@ -240,30 +315,37 @@ def _are_listed(lines: Sequence[str], headings: Collection[int]) -> bool:
     return any(one in headings and two in headings for one, two in pairwise(filled))
 
 
-def _namings(lines: Sequence[str], number: int, line: str) -> Iterator[tuple[str, str]]:
-    """The hosts that a line may name, each with the form of the line: NAME stands for the host in it."""
+def _namings(lines: Sequence[str], number: int, line: str) -> Iterator[tuple[str, str, bool]]:
+    """The hosts that a line may name, with the form of the line. A key or a command may say that it is a host. In the
+    form, NAME stands for the host."""
     if key := _HOST.fullmatch(line):
         name = key[1] or key[2]
         if not name.isdecimal() or not line.lower().startswith("node"):  # that may be a NUMA node
-            yield f"{line.removesuffix(name)}NAME", name
+            yield f"{line.removesuffix(name)}NAME", name, True
+        return
+    if number and _HOSTNAME.fullmatch(lines[number - 1].strip()) and re.fullmatch(_NAME, line):
+        yield "hostname: NAME", line, True
         return
     for command in _COMMANDS:
         if match := command.fullmatch(line):
-            yield f"{line[: match.start(1)]}NAME{line[match.end(1) :][:20]}".strip(), match[1]
+            yield f"{line[: match.start(1)]}NAME{line[match.end(1) :][:20]}".strip(), match[1], True
             return
     after = next((text for text in lines[number + 1 : number + 3] if text.strip()), "")
     if (minion := _MINION.fullmatch(line)) and after.startswith("    "):
-        yield "NAME:", minion[1]
+        yield "NAME:", minion[1], False
         return
     words = line.split()
-    for at, word in enumerate(words if len(words) <= _MOST_WORDS else ()):
-        name = word.strip(_SIGNS)
-        if host_words.is_numbered_host(name):
+    names = [path_fields.stem(word.strip(_SIGNS + ".")) for word in words[: _MOST_WORDS + 1]]
+    hosts = [name for name in names if re.fullmatch(_NAME, name) and host_words.is_host(name)]
+    if len(words) > _MOST_WORDS or len({*hosts}) != 1:  # a line with two names is of a pair
+        return
+    for at, (word, name) in enumerate(zip(words, names, strict=True)):
+        if name in hosts and (not at or not _PART.fullmatch(words[at - 1])):
             form = " ".join([*words[:at], word.replace(name, "NAME"), *words[at + 1 :]])
-            yield re.sub(r"\d+", "N", form), name
+            yield re.sub(r"\d+", "N", form), name, False
 
 
-def _by_copies(section: Passage) -> Iterator[Passage]:
+def by_copies(section: Passage) -> Iterator[Passage]:
     """A node's section by the GPU or NUMA node that a line before each result names; itself if there are none."""
     named = {
         number: (_part(match[1] or "gpu"), match[2] or match[4])
@@ -281,41 +363,6 @@ def _by_copies(section: Passage) -> Iterator[Passage]:
         yield replace(section, lines=_between(section.lines, begin, end), copy={kind: index})
 
 
-def parts_named(lines: Sequence[str]) -> list[str]:
-    """The GPUs, NUMA nodes or ranks that lines name in any form, as `gpu 2`; those of a list are none."""
-    found: dict[int, str] = {}
-    for number in _matching(lines, _COPY_WITHIN):
-        match = _COPY_WITHIN.fullmatch(lines[number].strip())
-        if match is not None:
-            part = _part(match["word"] or ("gpu" if match["gpu"] else "numa"))
-            found[number] = f"{part} {match['gpu'] or match['numa'] or match['number']}"
-    return [] if _are_listed(lines, found) else host_words.distinct([*found.values()])
-
-
-def variants(lines: Sequence[str], results: int, own: Collection[int]) -> list[str]:
-    """The words in which headings of several results of a node differ, as `gcc` and `icc`: these are no runs. A word
-    that occurs with each result, as the title of a test, is left out."""
-    forms: dict[str, Counter[str]] = {}
-    for number in _headings(lines, own):
-        words = lines[number].split()
-        for at, word in enumerate(words):
-            name = word.strip(_SIGNS)
-            if host_words.is_variant(name):
-                form = " ".join([*words[:at], "@", *words[at + 1 :]])
-                forms.setdefault(re.sub(r"\d+", "0", form), Counter())[name] += 1
-    differing = [names for names in forms.values() if len(names) > 1 and max(names.values()) < results]
-    return [*differing[0]] if differing else []
-
-
-def _headings(lines: Sequence[str], own: Collection[int]) -> list[int]:
-    """The numbers of short lines that begin with a sign or a key; `own` lines (from 1) have figures."""
-    return [
-        number
-        for number, line in enumerate(lines)
-        if number + 1 not in own and len(line) < _LONGEST and len(line.split()) <= _MOST_WORDS and _HEADING.match(line)
-    ]
-
-
 def _part(word: str) -> str:
     """The part of a node that a word means: CUDA and HIP call a GPU a device."""
     plain = word.lower().replace(" ", "").removesuffix("node")
@@ -324,17 +371,14 @@ def _part(word: str) -> str:
 
 def host(section: Passage, results: int, own: Collection[int], where: str, *, is_stated: bool) -> str:
     """The host that a section names, empty where it names none. It has so many `results`, whose figures are in its
-    `own` lines (from 1). Whoever `is_stated`, lines that may separate hosts are not looked for.
+    `own` lines (from 1). If the user says whose it is (`is_stated`), lists of hosts are not looked for.
 
     Raises NodeprintError where it names several hosts: nobody knows which figures are whose.
     """
-    foreign: list[tuple[int, str]] = []
-    gap = 0
-    for number, line in enumerate(section.lines, start=1):
-        gap += number in own
-        if number not in own and len(line) < _LONGEST:
-            foreign.append((gap, line.strip()))
-    texts = {number: foreign[number][1] for number in _matching([text for _, text in foreign], _MAY_NAME)}
+    foreign = [
+        line.strip() for number, line in enumerate(section.lines, start=1) if number not in own and len(line) < _LONGEST
+    ]
+    texts = {number: foreign[number] for number in _matching(foreign, _MAY_NAME)}
     stated = _stated(texts)
     if len(stated) > 1:
         raise several_hosts(stated, where)
@@ -342,8 +386,7 @@ def host(section: Passage, results: int, own: Collection[int], where: str, *, is
         return stated[0] if stated else ""
     listed = host_words.distinct([*section.listed, *(name for text in texts.values() for name in _listed(text))])
     listed = listed if len(listed) > 1 else _bare_list([*texts.values()])
-    separating = _separating(foreign, results, stated) if results > 1 else []
-    others = [name for name in host_words.distinct([*listed, *separating]) if name not in stated]
+    others = [name for name in listed if name not in stated]
     if others and (results > 1 or not stated):
         raise several_hosts([*stated, *others], where)
     counts = [int(match[1]) for text in texts.values() if (match := _NUMBER_OF_HOSTS.fullmatch(text))]
@@ -394,38 +437,19 @@ def _stated(lines: Mapping[int, str]) -> list[str]:
 
 def _listed(line: str) -> list[str]:
     match = _HOSTS.fullmatch(line)
-    return _expanded(match[1]) if match else []
+    if match and (" " not in match[1] or {*":="} & {*line}):
+        return [name for part in match[1].split() for name in _expanded(part)]
+    if many := _OPTION.search(line):
+        return _expanded(many[1])
+    named = host_words.distinct([name for name in re.findall(_NAME, line) if host_words.is_host(name)])
+    is_list = _LISTS.search(line) and len({re.sub(r"\d+", "", name) for name in named}) == 1
+    return named if len(named) > 1 and (is_list or host_words.are_hosts(named)) else []
 
 
 def _bare_list(lines: Sequence[str]) -> list[str]:
     """The hosts of a list with a name a line, as a job's file of nodes is; none of fewer than two."""
     names = host_words.distinct([line for line in lines if host_words.is_numbered(line)])
     return names if len(names) > 1 else []
-
-
-def _separating(lines: Sequence[tuple[int, str]], results: int, stated: Collection[str]) -> list[str]:
-    """Return possible host names in lines that separate results and are otherwise equal, such as `### cn001` and `###
-    cn002`. Each line comes with the number of its gap between values: lines that are equal in all gaps separate
-    nothing. A word without a number must precede each result. Plain numbers may count runs, unless a `stated` host is
-    among them."""
-    by_form: dict[str, dict[int, set[str]]] = {}
-    for gap, line in lines:
-        words = line.split()[: _MOST_WORDS + 1]
-        for at, word in enumerate(words if len(words) <= _MOST_WORDS else ()):
-            name = word.strip(_SIGNS)
-            if name.isdecimal() or host_words.is_numbered(name) or host_words.may_be_host(name):
-                form = " ".join([*words[:at], word.replace(name, "@"), *words[at + 1 :]])
-                by_form.setdefault(re.sub(r"\d+", "0", form), {}).setdefault(gap, set()).add(name)
-    found: list[str] = []
-    for gaps in by_form.values():
-        names = sorted({name for of_gap in gaps.values() for name in of_gap})
-        differ = len(gaps) > 1 and len(set(map(frozenset, gaps.values()))) > 1
-        is_before_each = len(gaps) >= results and all(len(of_gap) == 1 for of_gap in gaps.values())
-        are_numbered = any(map(host_words.is_numbered, names))
-        are_words = is_before_each and not any(name.isdecimal() for name in names)
-        if differ and (are_numbered or are_words or {*stated} & {*names}):
-            found += names
-    return host_words.distinct(found)
 
 
 def _expanded(text: str) -> list[str]:

@@ -6,7 +6,6 @@ file's name states the node.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,12 +16,12 @@ import msgspec
 from nodeprint import waiting
 from nodeprint.campaign.directories import campaigns_in, is_campaign, not_a_campaign
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers import host_words, path_fields, text_sections, value_table
+from nodeprint.readers import between_results, host_words, path_fields, text_sections, value_table
 from nodeprint.readers.parsing import WrongResultError, lines_of
 from nodeprint.readers.path_fields import PathFields
 from nodeprint.readers.registry import Reader, readers
 from nodeprint.readers.text_sections import Passage
-from nodeprint.readers.tool_output import ToolOutput, ToolValue
+from nodeprint.readers.tool_output import Axis, ToolOutput, ToolValue
 from nodeprint.readers.value_table import ValueTable
 
 #: What comes in has no name of a file.
@@ -41,28 +40,29 @@ def is_outputs(folder: Path) -> bool:
 def has_output(lines: list[str]) -> bool:
     """Whether a text has the output of a known tool, whatever gathered it."""
     with suppress(NodeprintError):  # of a text that contradicts itself
-        return any(_readers(section.lines) for section in text_sections.split(lines, ""))
+        if any(_readers(section.lines) for section in text_sections.split(lines, "")):
+            return True
     return bool(_readers(lines))
 
 
-def read_logs(path: Path, name: str = "", pattern: str = "") -> ValueTable:
+def read_logs(path: Path, name: str = "", pattern: str = "", lines: Sequence[str] = ()) -> ValueTable:
     """The values of a file, or of all files below a directory.
 
     `name` is its name in messages. `pattern` states the parts of a path, such as `stream-{node}-run{run}.log`: node,
-    run, job, time, or any name of a copy. Raises NodeprintError if no output of a known tool exists, if nothing states
-    the node of a result, or if the only file is faulty. Among several files the node of a faulty one is not measured,
-    with a note.
+    run, job, time, or any name of a copy. `lines` are patterns of the lines before results, such as `### {node}`, the
+    outermost loop first. Raises NodeprintError if no output of a known tool exists, if nothing states the node of a
+    result, or if the only file is faulty. Among several files the node of a faulty one is not measured, with a note.
     """
     source = name or str(path)
-    outputs, strangers, several = _outputs_of(path, source, pattern)
+    outputs, strangers, several = _outputs_of(path, source, pattern, lines)
     identified, sources = _identified(outputs, pattern, source)
     return _of_outputs(identified, strangers, source, sources, several=several)
 
 
-def identified(path: Path, pattern: str = "") -> list[ToolValue]:
+def identified(path: Path, pattern: str = "", lines: Sequence[str] = ()) -> list[ToolValue]:
     """The values of a file or directory with their axes, before they are checked as a table. Raises NodeprintError as
     `read_logs` does, and for the first faulty output."""
-    outputs, _, _ = _outputs_of(path, str(path), pattern)
+    outputs, _, _ = _outputs_of(path, str(path), pattern, lines)
     sections, _ = _identified(outputs, pattern, str(path))
     for section in sections:
         if section.fault is not None:
@@ -70,7 +70,9 @@ def identified(path: Path, pattern: str = "") -> list[ToolValue]:
     return [_named(value, section.node, several=False) for section in sections for value in section.values]
 
 
-def _outputs_of(path: Path, source: str, pattern: str) -> tuple[list[Passage], list[str], bool]:
+def _outputs_of(
+    path: Path, source: str, pattern: str, patterns: Sequence[str]
+) -> tuple[list[Passage], list[str], bool]:
     """The outputs of all files, the files without any, and whether there are several files."""
     if campaigns_in(path) and not any(file.is_file() for file in path.iterdir()):
         raise not_a_campaign(path)
@@ -89,7 +91,8 @@ def _outputs_of(path: Path, source: str, pattern: str) -> tuple[list[Passage], l
             continue
         below = file.relative_to(path).as_posix() if path.is_dir() else file.name
         is_stated = bool(pattern) and source != _STREAM
-        found, without = _outputs(file, lines, below, source if len(files) == 1 else str(file), is_stated=is_stated)
+        where = source if len(files) == 1 else str(file)
+        found, without = _outputs(file, lines, below, where, patterns, is_stated=is_stated)
         outputs += found
         strangers += [below if len(files) > 1 else source] * without
     if len(files) == 1 and len(outputs) == 1 and outputs[0].fault is not None:
@@ -97,61 +100,133 @@ def _outputs_of(path: Path, source: str, pattern: str) -> tuple[list[Passage], l
     return outputs, strangers, len(files) > 1
 
 
-def _outputs(file: Path, lines: list[str], below: str, where: str, *, is_stated: bool) -> tuple[list[Passage], int]:
+def _outputs(
+    file: Path, lines: list[str], below: str, where: str, patterns: Sequence[str], *, is_stated: bool
+) -> tuple[list[Passage], int]:
     """The outputs in a file, and how many nodes' parts of it have none. `is_stated` where the user says whose it is."""
-    sections = text_sections.split(lines, where)
-    read = [(section, _readers(section.lines)) for section in sections]
+    sections = text_sections.split(lines, where, patterns)
+    read = [_read(section, file, below, where, is_stated=is_stated) for section in sections]
     names = host_words.distinct([section.node for section in sections if section.node])
-    of_nodes = {section.node for section, found in read if found}
+    of_nodes = {section.node for section, found in zip(sections, read, strict=True) if found}
     if len(names) > 1 and ("" in of_nodes or len(of_nodes) == 1):
         raise text_sections.several_hosts(names, where)
-    out = [_read(section, found, file, below, where, is_stated=is_stated) for section, found in read if found]
-    _see_what_differs(lines, out, where)
+    out = _of_tasks([output for found in read for output in found])
+    _see_whether_stated(out, patterns, where)
     under_names = [section for section in out if section.node in names and not section.copy]
     fault = text_sections.missing_heading([(section.node, _results(section.values)) for section in under_names], where)
     if fault is not None:
         raise fault
-    return [replace(section, lines=[]) for section in out], sum(
-        not found for section, found in read if section.node or len(sections) == 1
+    _see_whether_explained(out, names, patterns, where)
+    return [replace(section, lines=[], text=[]) for section in out], sum(
+        not found for section, found in zip(sections, read, strict=True) if section.node or len(sections) == 1
     )
 
 
-def _see_what_differs(lines: list[str], outputs: Sequence[Passage], where: str) -> None:
-    """Raise NodeprintError if results of a node differ in a GPU or a variant that is no axis of theirs. As runs they
-    would hide in the node's spread."""
-    of_nodes = Counter(output.node for output in outputs if not output.copy)
-    several = [output for output in outputs if _results(output.values) > 1 or of_nodes[output.node] > 1]
-    if not several or all(output.copy or any(value.copy for value in output.values) for output in several):
-        return
-    own = {value.line for output in outputs for value in output.values}
-    parts = text_sections.parts_named(lines)
-    differing = parts if len(parts) > 1 else []
-    for output in several:
-        differing = differing or text_sections.variants(output.lines, _results(output.values), own)
-    if differing:
-        shown = " and ".join(printable(text, 30) for text in differing[:2])
-        what = f"results of a node differ in {shown}, and it is not stated whether they are runs"
-        advice = "give each a directory of its own and judge them apart, or print `GPU N` before those of GPUs"
-        raise NodeprintError(what, where=where, advice=advice)
+def _of_tasks(outputs: list[Passage]) -> list[Passage]:
+    """The outputs of tasks that print their hosts: on each host they count from 0, and one alone is the node itself."""
+    if not all("task" in output.copy and output.node for output in outputs):
+        return outputs
+    of_nodes: dict[str, list[str]] = {}
+    for output in outputs:
+        of_nodes.setdefault(output.node, []).append(str(output.copy["task"]))
+    if len(of_nodes) == 1:
+        return outputs
+    return [_of_task(output, sorted({*of_nodes[output.node]}, key=int)) for output in outputs]
 
 
-def _read(section: Passage, found: Sequence[Reader], file: Path, below: str, where: str, *, is_stated: bool) -> Passage:
-    """A section with the values of its outputs, or the fault that a reader found, and with the host that it names."""
-    outputs: list[ToolOutput] = []
+def _of_task(output: Passage, tasks: Sequence[str]) -> Passage:
+    copy = {"task": str(tasks.index(str(output.copy["task"])))} if len(tasks) > 1 else {}
+    values = [msgspec.structs.replace(value, copy=_without_task(value.copy) | copy) for value in output.values]
+    results = [replace(result, copy=copy) for result in output.results]
+    return replace(output, copy=copy, values=values, results=results)
+
+
+def _without_task(copy: Axis) -> dict[str, int | str]:
+    return {axis: value for axis, value in copy.items() if axis != "task"}
+
+
+def _see_whether_stated(outputs: Sequence[Passage], patterns: Sequence[str], where: str) -> None:
+    """Raise NodeprintError if a result lacks an axis that patterns of lines state for others."""
+    axes = {axis for pattern in patterns for axis in text_sections.fields_of(pattern)}
+    for output in outputs:
+        missing = sorted(axes - {*output.copy} - ({"node"} if output.node else set()))
+        line = min((result.first for result in output.results), default=None)
+        if missing and line is not None:
+            what = f"no line before this result fits --line and states its {missing[0]}"
+            advice = "write the pattern of an outer loop before that of an inner one, and * for text that varies"
+            raise NodeprintError(what, where=where, line=line, advice=advice)
+
+
+def _see_whether_explained(
+    outputs: Sequence[Passage], names: Sequence[str], patterns: Sequence[str], where: str
+) -> None:
+    """Raise NodeprintError for a line between results whose meaning is unknown. Results that differ in it are no runs:
+    as runs they would hide in the node's spread."""
+    forms = [text_sections.line_pattern(pattern) for pattern in patterns]
+    streams: dict[int, list[Passage]] = {}
+    for output in outputs:
+        streams.setdefault(id(output.text), []).append(output)
+    for own in streams.values():
+        lines = own[0].text
+        results = [result for output in own for result in output.results]
+        if len(results) < 2:
+            continue
+        explained = {number for number, line in enumerate(lines) if any(form.fullmatch(line.strip()) for form in forms)}
+        known = {*names, *(output.node for output in own)} - {""}
+        found = between_results.unexplained(lines, results, known, explained)
+        if found is not None:
+            raise between_results.rejection(*found, where)
+
+
+def _read(section: Passage, file: Path, below: str, where: str, *, is_stated: bool) -> list[Passage]:
+    """The copies of a section that have a known tool's output, each with its values or the fault that a reader found.
+    The section's host is that of all."""
+    parts = [(part, found) for part in text_sections.by_copies(section) if (found := _readers(part.lines))]
+    read = [_with_values(part, found, file, below, where) for part, found in parts]
+    if not read or all(part.is_named for part in read):
+        return [replace(part, source=part.source or "the output") for part in read]
+    own = {value.line for part in read for value in part.values}
+    results = sum(_results(part.values) for part in read)
+    named = text_sections.host(section, results, own, where, is_stated=is_stated)
+    source = "the host that the text names" if named else ""
+    return [
+        replace(
+            part,
+            node=named,
+            source=source,
+            results=[replace(result, node=result.node or named) for result in part.results],
+        )
+        for part in read
+    ]
+
+
+#: Axes of a value that are not of a copy.
+_OF_VALUES = ("run", "job", "time")
+
+
+def _with_values(part: Passage, found: Sequence[Reader], file: Path, below: str, where: str) -> Passage:
+    outputs: list[tuple[str, ToolOutput]] = []
     fault = None
     try:
-        outputs = [reader.read_output(file, section.lines) for reader in found]
+        outputs = [(reader.NAME, reader.read_output(file, part.lines)) for reader in found]
     except NodeprintError as error:
         fault = error
-    read_values = [value for output in outputs for value in output.values]
-    values = [msgspec.structs.replace(value, copy={**section.copy, **value.copy}) for value in read_values]
-    notes = [note for output in outputs for note in output.notes]
-    section = replace(section, path=section.path or below, where=where, values=values, notes=notes, fault=fault)
-    if section.is_named:
-        return replace(section, source=section.source or "the output")
-    own = {value.line for value in values}
-    named = text_sections.host(section, _results(values), own, where, is_stated=is_stated)
-    return replace(section, node=named, source="the host that the text names" if named else "")
+    copy = {axis: value for axis, value in part.copy.items() if axis not in _OF_VALUES}
+    known = {axis: str(value) for axis, value in part.copy.items() if axis in _OF_VALUES}
+    read_values = [value for _, output in outputs for value in output.values]
+    return replace(
+        part,
+        path=part.path or below,
+        where=where,
+        values=[msgspec.structs.replace(value, copy={**copy, **value.copy}, **known) for value in read_values],
+        results=[
+            result
+            for tool, output in outputs
+            for result in between_results.results_of(tool, output.values, part.node or part.path, part.copy)
+        ],
+        notes=[note for _, output in outputs for note in output.notes],
+        fault=fault,
+    )
 
 
 def _results(values: Sequence[ToolValue]) -> int:
@@ -191,7 +266,7 @@ def _identified(outputs: Sequence[Passage], pattern: str, source: str) -> tuple[
     stated = host_words.distinct([*filter(None, (output.source for output in named)), by_path.sources.get("node", "")])
     sources["node"] = " and ".join(filter(None, stated))
     copies = [axis for output in outputs for axis in output.copy]
-    sources |= dict.fromkeys(copies, "the text")
+    sources |= dict.fromkeys(copies, "--line" if any(output.source == "--line" for output in outputs) else "the text")
     whole = [_with_axes(output, of_named if output.is_named else by_path) for output in outputs]
     return whole, sources
 

@@ -5,7 +5,7 @@ The inputs are names of nodes x what separates results x loops x tools, and file
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -134,11 +134,11 @@ RULE = "-" * 16
 #: What names a host by a key, a command or a program whose form is known: any name is read.
 KEYED = (
     "HOST=", "HOSTNAME=", "SLURMD_NODENAME", "hostname:", "running on", "running on host:", "ansible", "ssh", "shell",
-    "dshbak", "the first host, then ssh",
+    "the first host, then ssh",
 )  # fmt: skip
 #: What has a name without a key: read if the name is numbered, as those of hosts are.
 NUMBERED = (
-    "hashes", "equals", "rule", "brackets", "its name", "salt", "run of", "node", "xdsh", "pdsh", "tail",
+    "hashes", "equals", "rule", "brackets", "its name", "salt", "run of", "node", "xdsh", "pdsh", "dshbak", "tail",
     "the first host, then hashes",
 )  # fmt: skip
 #: Names that are no words of other things, and no numbers alone.
@@ -419,6 +419,98 @@ def test_what_counts_between_results_are_runs(between: str, tmp_path: Path) -> N
     (path := tmp_path / "all.log").write_text("".join(texts))
     found = read(path)
     assert isinstance(found, dict) and found[value_of(1, 2)] == "cn001"
+
+
+def _between(lines: Sequence[str], node: str = "cn001") -> str:
+    return f"hostname: {node}\n" + "".join(f"{line}\n{_stream(3000.0 + at)}" for at, line in enumerate(lines))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("gcc", "icc"),
+        ("1k", "4k", "16k"),
+        ("=== v5.9 ===", "=== v5.10 ==="),
+        ("threads: 8", "threads: 24"),
+        ("core 0", "core 1", "core 2"),
+        ("mlx5_0", "mlx5_1"),
+        ("300w", "400w"),
+        ("", "after the BIOS update"),
+    ],
+)
+def test_a_line_that_tells_results_of_a_node_apart_is_asked_for(lines: tuple[str, ...], tmp_path: Path) -> None:
+    """On one node, on several, and as the outer loop over nodes."""
+    (path := tmp_path / "all.log").write_text(_between(lines))
+    found = read(path)
+    assert "tells results apart" in str(found) and any(f"`{line}`" in str(found) for line in lines[1:])
+    path.write_text("".join(_between(lines, f"cn00{node}") for node in range(1, 4)))
+    assert "tells results apart" in str(read(path))
+    loops = (f"{line}\n" + "".join(f"### cn00{node}\n{_stream(3000.0 + node)}" for node in (1, 2)) for line in lines)
+    path.write_text("".join(loops))
+    assert "tells results apart" in str(read(path))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("", "slurmstepd: error: task 3 was killed"),
+        ("Sat Nov 28 10:00:00 CET 2026", "Sat Nov 28 10:05:00 CET 2026"),
+        ("run 1", "run 2"),
+        ("Linux cn001 5.14.0 x86_64", "Linux cn001 5.14.0 x86_64"),
+    ],
+)
+def test_a_line_that_says_nothing_of_results_is_no_obstacle(lines: tuple[str, ...], tmp_path: Path) -> None:
+    (path := tmp_path / "all.log").write_text(_between(lines))
+    found = read(path)
+    assert isinstance(found, dict) and {*found.values()} == {"cn001"} and found[3001.0]
+
+
+def test_the_user_states_what_a_line_means(tmp_path: Path) -> None:
+    """Nodes whose names are words, with compilers as parts of them."""
+    text = "".join(
+        f"# {name}\n"
+        + "".join(f"with {compiler}\n{_stream(3000.0 + 10 * at + own)}" for own, compiler in enumerate(("gcc", "icc")))
+        for at, name in enumerate(("athena", "zeus"))
+    )
+    (path := tmp_path / "all.log").write_text(text)
+    assert "--line" in str(read(path)) or "nothing says of which nodes" in str(read(path))
+    values = tool_logs.identified(path, lines=("# {node}", "with {compiler}"))
+    found = {(value.node, value.copy["compiler"]): value.value for value in values if value.metric == "stream-triad"}
+    assert found == {("athena", "gcc"): 3000, ("athena", "icc"): 3001, ("zeus", "gcc"): 3010, ("zeus", "icc"): 3011}
+    with pytest.raises(NodeprintError, match="fits --line and states its node"):
+        tool_logs.identified(path, lines=("## {node}",))
+    with pytest.raises(NodeprintError, match=r"--line: .* has \{node\} twice"):
+        tool_logs.identified(path, lines=("{node} {node}",))
+
+
+def test_an_inner_line_that_is_missing_is_noticed(tmp_path: Path) -> None:
+    text = f"# athena\nGPU 0\n{_stream(3000.0)}# zeus\n{_stream(3001.0)}"
+    (path := tmp_path / "all.log").write_text(text)
+    with pytest.raises(
+        NodeprintError, match=r"all\.log, line \d+: no line before this result fits --line and states its gpu"
+    ):
+        tool_logs.identified(path, lines=("# {node}", "GPU {gpu}"))
+
+
+@pytest.mark.parametrize("ending", [".log.bak", ".log~", ".log.1", "-old.log", " (copy).log", ".orig.log"])
+def test_a_file_with_the_name_of_another_is_asked_for(ending: str, tmp_path: Path) -> None:
+    texts = {f"cn{node:03d}.log": _stream(3000.0 + node) for node in range(4)} | {f"cn001{ending}": _stream(2990.0)}
+    assert "has the name of cn001.log and more" in str(read(written(tmp_path, texts)))
+
+
+def test_tasks_that_print_their_hosts_count_on_each_host(tmp_path: Path) -> None:
+    def gathered(nodes: Sequence[str]) -> Path:
+        texts = [f"hostname: {node}\n{_stream(3000.0 + task)}" for task, node in enumerate(nodes)]
+        lines = (f"{task}: {line}\n" for task, text in enumerate(texts) for line in text.splitlines())
+        (path := tmp_path / "all.log").write_text("".join(lines))
+        return path
+
+    def copies(path: Path) -> list[tuple[str, object]]:
+        values = tool_logs.identified(path)
+        return [(value.node, value.copy.get("task")) for value in values if value.metric == "stream-triad"]
+
+    assert copies(gathered(("cn1", "cn2"))) == [("cn1", None), ("cn2", None)]
+    assert copies(gathered(("cn1", "cn1", "cn2", "cn2"))) == [("cn1", "0"), ("cn1", "1"), ("cn2", "0"), ("cn2", "1")]
 
 
 def test_numbers_of_threads_are_no_runs(tmp_path: Path) -> None:
