@@ -50,6 +50,7 @@ lint-workflow: able-to-test
 	snakemake --lint
 	snakemake --lint --configfile tests/data/lint.yaml
 	snakemake --dry-run --quiet all --configfile tests/data/lint.yaml
+	zizmor --offline --quiet .github
 
 lint-shell: able-to-test
 	shellcheck -x -P SCRIPTDIR workflow/run kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/system/cluster/run tests/system/cluster/replay tests/support/fake_slurm.sh $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest/linktest.sh tests/system/fresh/run tests/system/offline/run tests/system/emulated/init tests/system/emulated/initramfs tests/support/fake_kernel.sh kernels/node-run .ci/run
@@ -114,11 +115,12 @@ test-offline: able-to-run ## the main job from the bundle, without network, righ
 bench: able-to-test kernels ## ratios against peers and limits, compared with the last time (an hour; BENCH="numa structure")
 	python -m bench $(BENCH)
 
-wheel: able-to-test ## wheels with static kernels, for x86-64 and aarch64 (cross-compiled), in build/wheels
+wheel: able-to-test ## wheels with static kernels, for x86-64 and aarch64 (cross-compiled), and the source archive, in build/wheels
 	for architecture in x86_64 aarch64; do \
 		rm -rf build/lib build/bdist.*; \
 		NODEPRINT_WHEEL=$$architecture setup/pip wheel --no-deps --no-build-isolation --wheel-dir build/wheels . || exit 1; \
 	done
+	python -c 'from setuptools import build_meta; build_meta.build_sdist("build/wheels")' >/dev/null
 
 collection: able-to-test kernels ## the Ansible collection with the node's programs, in build/collection
 	@setup/collection

@@ -3,24 +3,53 @@ knows the commit that it was made from.
 
 It has the kernels, too: static ones of the architecture that NODEPRINT_WHEEL names (`make wheel`; aarch64 is
 cross-compiled), else those that a compiler of this machine makes. Without one it has none, and measures nothing.
+
+The same commit, compiler and setuptools make the same bytes, of wheel and source archive: times are the commit's (or
+SOURCE_DATE_EPOCH), and modes, owners and directories of the build are left out.
 """
 
+import gzip
 import os
 import platform
 import runpy
 import shutil
 import subprocess
+import tarfile
 from pathlib import Path
+from typing import Any
 
 from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 ROOMS = ("kernels", "workflow", "ansible", "profiles", "config", "reports")
 #: By architecture the flavors of kernels/Makefile that a wheel has, and where: node-run looks there.
 FLAVORS = {"x86_64": {"static": "static"}, "aarch64": {"aarch64-llsc": "static", "aarch64-lse": "static/lse"}}
 STRIP = {"x86_64": "strip", "aarch64": "aarch64-linux-gnu-strip"}
 ARCHITECTURE = os.environ.get("NODEPRINT_WHEEL", "")
+
+
+def commit_time() -> str:
+    """When the checkout's commit was made, in seconds; without a checkout the first day that a wheel can have."""
+    try:
+        command = ["git", "log", "-1", "--format=%ct"]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        return "315532800"  # 1980
+
+
+def plain_mode(path: Path) -> int:
+    """The mode of a file whatever the umask of the checkout was."""
+    return 0o755 if path.stat().st_mode & 0o100 else 0o644
+
+
+def write_commit(module: Path) -> None:
+    """What `git archive` writes in the same place."""
+    commit = runpy.run_path("nodeprint/settings/commit.py")["commit"]()
+    text = module.read_text().replace("$Format:%h$", commit)
+    module.unlink()  # of a source archive it may be a link to the checkout's
+    module.write_text(text)
 
 
 def make(*words: str) -> bool:
@@ -39,7 +68,8 @@ def programs(built: Path, to: Path, strip: str = "strip") -> None:
         if path.is_file() and path.name != "linktest.so":
             copied = shutil.copy2(path, to)
             if Path(copied).read_bytes()[:4] == b"\x7fELF":
-                subprocess.run([strip, copied], check=True)
+                # its number is that of the code with its paths for a debugger, which are cut off
+                subprocess.run([strip, "--remove-section=.note.gnu.build-id", copied], check=True)
 
 
 class BuildWithRooms(build_py):
@@ -55,7 +85,9 @@ class BuildWithRooms(build_py):
             shutil.copytree(room, out, ignore=shutil.ignore_patterns("build", "__pycache__", ".snakemake"))
         shutil.copy2("environment.yml", out.parent)
         self.add_kernels(out.parent / "kernels" / "build")
-        self.write_commit(Path(self.build_lib, "nodeprint/settings/commit.py"))
+        write_commit(Path(self.build_lib, "nodeprint/settings/commit.py"))
+        for path in Path(self.build_lib).rglob("*"):
+            path.chmod(plain_mode(path))
 
     def add_kernels(self, to: Path) -> None:
         """Those of the wheel's architecture, or of this machine where a compiler is."""
@@ -74,11 +106,6 @@ class BuildWithRooms(build_py):
         else:
             self.warn("no kernels: install a C compiler and make, then install nodeprint again, to measure here")
 
-    def write_commit(self, module: Path) -> None:
-        """What `git archive` writes in the same place."""
-        commit = runpy.run_path("nodeprint/settings/commit.py")["commit"]()
-        module.write_text(module.read_text().replace("$Format:%h$", commit))
-
 
 class WheelOfKernels(bdist_wheel):
     """A wheel for every Python 3 of one architecture: static programs need no C library of the system."""
@@ -93,4 +120,40 @@ class WheelOfKernels(bdist_wheel):
         return "py3", "none", super().get_tag()[2]
 
 
-setup(cmdclass={"build_py": BuildWithRooms, "bdist_wheel": WheelOfKernels})
+class SourceArchive(sdist):
+    """The source archive, with the commit and without what only this machine knows."""
+
+    def make_release_tree(self, base_dir: str, files: list[str]) -> None:
+        super().make_release_tree(base_dir, files)
+        if Path("nodeprint/settings/commit.py").read_text().count("$Format:%h$"):
+            write_commit(Path(base_dir, "nodeprint/settings/commit.py"))
+
+    def make_archive(
+        self,
+        base_name: Any,
+        format: str,
+        root_dir: Any = None,
+        base_dir: Any = None,
+        owner: Any = None,
+        group: Any = None,
+    ) -> str:
+        """`base_dir` as a tar archive: files by name, with the commit's time."""
+        epoch = int(os.environ["SOURCE_DATE_EPOCH"])
+        out = f"{base_name}.tar.gz"
+        with (
+            Path(out).open("wb") as file,
+            gzip.GzipFile("", "wb", fileobj=file, mtime=epoch) as packed,
+            tarfile.open(fileobj=packed, mode="w") as archive,
+        ):
+            for path in sorted(Path(base_dir).rglob("*")):
+                if path.is_file():
+                    entry = tarfile.TarInfo(path.as_posix())
+                    entry.size, entry.mode, entry.mtime = path.stat().st_size, plain_mode(path), epoch
+                    with path.open("rb") as content:
+                        archive.addfile(entry, content)
+        return out
+
+
+os.umask(0o022)
+os.environ.setdefault("SOURCE_DATE_EPOCH", commit_time())
+setup(cmdclass={"build_py": BuildWithRooms, "bdist_wheel": WheelOfKernels, "sdist": SourceArchive})

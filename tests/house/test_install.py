@@ -1,11 +1,13 @@
 """nodeprint as a package: built as a wheel, installed elsewhere, used with nothing of the checkout."""
 
+import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from importlib import metadata
 from importlib.util import cache_from_source
@@ -96,6 +98,30 @@ def test_the_whole_package_works_from_another_folder(installed: Path, tmp_path: 
     assert "c/report/cluster.pdf" in printed
     assert (tmp_path / "c/report/cluster.pdf").read_bytes().startswith(b"%PDF")
     assert "verdict.json" in valid_campaign(tmp_path / "c")
+
+
+@pytest.mark.long  # two wheels, each with its kernels
+def test_a_commit_makes_the_same_wheel_and_source_archive_twice(house: Path, tmp_path: Path) -> None:
+    """From clones at other paths, at other times and with other modes."""
+    sums = []
+    for place, umask in (("a", "022"), ("elsewhere/b", "027")):
+        build = (
+            f"umask {umask}; git clone --quiet {house} {place} && cd {place} && {sys.executable} -c 'from setuptools "
+            'import build_meta as b; b.build_wheel("built"); b.build_sdist("built")\''
+        )
+        call("sh", "-c", build, cwd=tmp_path)
+        files = sorted((tmp_path / place / "built").iterdir())
+        sums.append({path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files})
+    assert len(sums[0]) == 2 and sums[0] == sums[1]
+    (archive,) = (tmp_path / "a/built").glob("*.tar.gz")
+    with tarfile.open(archive) as packed:
+        (member,) = [entry for entry in packed if entry.name.endswith("nodeprint/settings/commit.py")]
+        module = packed.extractfile(member)
+        assert module is not None
+        head = call("git", "rev-parse", "--short", "HEAD", cwd=house).strip()
+        assert f'_COMMIT = "{head}"' in module.read().decode()
+        shown = call("git", "log", "-1", "--format=%ct", cwd=house)
+        assert {entry.mtime for entry in packed} == {int(shown)}
 
 
 def test_the_package_has_its_addons(installed: Path, tmp_path: Path) -> None:

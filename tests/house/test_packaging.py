@@ -160,6 +160,35 @@ def test_hosted_tests_run_what_ci_runs_on_every_supported_python() -> None:
     assert jobs["tests"]["strategy"]["matrix"]["python"] == [f"3.{minor}" for minor in range(int(lowest), int(above))]
 
 
+@pytest.mark.parametrize("path", sorted((GITHUB / "workflows").glob("*.yml")), ids=lambda path: path.name)
+def test_workflows_name_actions_by_commit_and_keep_no_credentials(path: Path) -> None:
+    """zizmor in `make lint` looks for more; where it is skipped, nothing else would."""
+    text = path.read_text()
+    used = re.findall(r"uses: (\S+)(.*)", text)
+    by_name = [name for name, version in used if not re.fullmatch(r".*@[0-9a-f]{40} # v\d+\.\d+\.\d+", name + version)]
+    assert by_name == ["pypa/gh-action-pypi-publish@release/v1"] * (path.name == "release.yml")
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {"contents": "read"}
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    checkouts = [step["with"] for step in steps if step.get("uses", "").startswith("actions/checkout@")]
+    assert checkouts and all(words["persist-credentials"] is False for words in checkouts)
+
+
+def test_updates_are_asked_for_all_that_is_pinned() -> None:
+    updates = yaml.safe_load((GITHUB / "dependabot.yml").read_text())["updates"]
+    folders = {update["package-ecosystem"]: ROOT / update["directory"].strip("/") for update in updates}
+    assert set(folders) == {"github-actions", "pip", "docker"}
+    assert (folders["pip"] / "requirements.lock").exists() and (folders["docker"] / "Containerfile").exists()
+
+
+def test_the_notes_of_a_release_are_its_section() -> None:
+    notes = runpy.run_path(str(PACKAGING / "release_notes.py"))["notes"]
+    changelog = "# Changelog\n\n## 0.2.0 (2027-01-01)\nNew.\n\n**A**\n- a\n\n## 0.1.0\nOld.\n"
+    assert notes(changelog, "0.2.0") == "New.\n\n**A**\n- a\n"
+    assert (notes(changelog, "0.1.0"), notes(changelog, "0.1")) == ("Old.\n", "")
+    assert notes((ROOT / "CHANGELOG.md").read_text(), __version__), "the next release has notes"
+
+
 @pytest.mark.parametrize("path", sorted((GITHUB / "ISSUE_TEMPLATE").glob("[!c]*.yml")), ids=lambda path: path.name)
 def test_issue_forms_are_as_the_host_reads_them(path: Path) -> None:
     form = yaml.safe_load(path.read_text())
