@@ -114,6 +114,11 @@ class WheelOfKernels(bdist_wheel):
         super().finalize_options()
         self.root_is_pure = False
 
+    def egg2dist(self, egginfo_path: str, distinfo_path: str) -> None:
+        super().egg2dist(egginfo_path, distinfo_path)
+        for path in Path(distinfo_path).rglob("*"):  # the license has the mode of the checkout's
+            path.chmod(plain_mode(path))
+
     def get_tag(self) -> tuple[str, str, str]:
         if ARCHITECTURE:
             return "py3", "none", f"manylinux_2_17_{ARCHITECTURE}.musllinux_1_1_{ARCHITECTURE}"

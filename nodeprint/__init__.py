@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from nodeprint.errors import NodeprintError
+
 __all__ = ["__version__", "open"]
 
 __version__ = "0.1.0"
@@ -15,5 +17,9 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> object:
     if name == "open":
-        return import_module("nodeprint.interface.open_campaign").open_campaign
+        try:
+            return import_module("nodeprint.interface.open_campaign").open_campaign
+        except ModuleNotFoundError as error:
+            advice = "install nodeprint with its dependencies: pip install nodeprint"
+            raise NodeprintError(f"nodeprint.open needs {error.name}, which is not installed", advice=advice) from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from nodeprint.errors import NodeprintError
-from nodeprint.settings import sources
+from nodeprint.settings import config, sources
 from tests.support.real_parts import ROOT, copy_programs
 from tests.support.schemas import valid, valid_campaign
 
@@ -101,12 +101,12 @@ def test_the_whole_package_works_from_another_folder(installed: Path, tmp_path: 
 
 
 @pytest.mark.long  # two wheels, each with its kernels
-def test_a_commit_makes_the_same_wheel_and_source_archive_twice(house: Path, tmp_path: Path) -> None:
+def test_a_commit_makes_the_same_wheel_and_source_archive_twice(tmp_path: Path) -> None:
     """From clones at other paths, at other times and with other modes."""
     sums = []
     for place, umask in (("a", "022"), ("elsewhere/b", "027")):
         build = (
-            f"umask {umask}; git clone --quiet {house} {place} && cd {place} && {sys.executable} -c 'from setuptools "
+            f"umask {umask}; git clone --quiet {ROOT} {place} && cd {place} && {sys.executable} -c 'from setuptools "
             'import build_meta as b; b.build_wheel("built"); b.build_sdist("built")\''
         )
         call("sh", "-c", build, cwd=tmp_path)
@@ -118,9 +118,9 @@ def test_a_commit_makes_the_same_wheel_and_source_archive_twice(house: Path, tmp
         (member,) = [entry for entry in packed if entry.name.endswith("nodeprint/settings/commit.py")]
         module = packed.extractfile(member)
         assert module is not None
-        head = call("git", "rev-parse", "--short", "HEAD", cwd=house).strip()
+        head = call("git", "rev-parse", "--short", "HEAD", cwd=ROOT).strip()
         assert f'_COMMIT = "{head}"' in module.read().decode()
-        shown = call("git", "log", "-1", "--format=%ct", cwd=house)
+        shown = call("git", "log", "-1", "--format=%ct", cwd=ROOT)
         assert {entry.mtime for entry in packed} == {int(shown)}
 
 
@@ -209,6 +209,51 @@ def test_the_workflow_as_a_module_of_another(installed: Path, tmp_path: Path) ->
     call("snakemake", "--cores", "all", cwd=folder, **path)
     (node,) = json.loads((folder / "results/main/verdict.json").read_text())["nodes"].values()
     assert node["outcome"] == "NO PEERS"
+
+
+def module(folder: Path, place: Path) -> None:
+    """A Snakefile in `folder` that has the configuration in itself and no other file; its rules are renamed."""
+    folder.mkdir(exist_ok=True)
+    settings = {"campaign": "a", "preset": "test", "runs": 1, "measure": ["coherence-cas"]}
+    (folder / "Snakefile").write_text(
+        f'module nodeprint:\n    snakefile: "{place}/workflow/Snakefile"\n    config: {settings}\n'
+        "use rule * from nodeprint as nodeprint_*\n"
+    )
+
+
+def test_a_module_needs_no_file_of_configuration(tmp_path: Path) -> None:
+    module(tmp_path / "other", ROOT)
+    call(Path(sys.prefix, "bin/snakemake"), "--list-rules", cwd=tmp_path / "other")
+    (written,) = (tmp_path / "other/.snakemake/nodeprint").iterdir()
+    read = config.load(written)
+    assert (read.campaign, read.measure, read.acceptance) == ("a", ("coherence-cas",), f"{ROOT}/config/acceptance.yaml")
+
+
+@pytest.mark.long  # it measures, and Snakemake's report takes a while
+def test_a_module_without_files_measures_and_its_report_has_the_pages(installed: Path, tmp_path: Path) -> None:
+    path = {"PATH": f"{installed}:{os.environ['PATH']}"}
+    folder = tmp_path / "other"
+    module(folder, Path(call(installed / "nodeprint", "sources", cwd=tmp_path).strip()))
+    call("snakemake", "--cores", "all", "nodeprint_all", cwd=folder, **path)
+    call("snakemake", "--report", "report.zip", "nodeprint_all", cwd=folder, **path)
+    with zipfile.ZipFile(folder / "report.zip") as packed:
+        pages = {Path(name).name: packed.read(name) for name in packed.namelist() if "/data/raw/" in name}
+    assert set(pages) == {"verdict.xml", "cluster.pdf", "cluster.html"}
+    assert pages["cluster.pdf"].startswith(b"%PDF") and b"<html" in pages["cluster.html"]
+
+
+@pytest.mark.long  # mypy reads all that nodeprint imports
+def test_mypy_sees_the_types_from_another_package(installed: Path, tmp_path: Path) -> None:
+    lines = ["import nodeprint", "opened = nodeprint.open('c')", "reveal_type(opened)"]
+    lines += ["reveal_type(opened.verdict.nodes['cn1'].outcome)", "reveal_type(opened.plot.matrix('cn1'))"]
+    (tmp_path / "site.py").write_text("\n".join(lines) + "\n")
+    words: list[str | Path] = ["-m", "mypy", "--strict", "--python-executable", installed / "python", "site.py"]
+    printed = call(sys.executable, *words, cwd=tmp_path)
+    for name in ("open_campaign.OpenCampaign", "outcome.Outcome"):
+        assert re.search(rf'Revealed type is "nodeprint\S*{name}"', printed), printed
+    (tmp_path / "wrong.py").write_text("import nodeprint\nnodeprint.open(3)\n")
+    done = subprocess.run([sys.executable, *words[:-1], "wrong.py"], cwd=tmp_path, capture_output=True, check=False)
+    assert b'incompatible type "int"' in done.stdout
 
 
 def test_the_sources_are_copied_into_a_new_folder_only(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ ROOT = WORKFLOW.parent
 sys.path.insert(0, str(ROOT))
 
 from nodeprint.campaign import preparation as campaigns
+from nodeprint import files
+from nodeprint.settings import checked_yaml
 from nodeprint.settings import config as configuration
 from nodeprint.campaign import node_sheet as sheets
 from nodeprint.campaign import recheck as rechecks
@@ -32,9 +34,38 @@ SOURCES = (
 )
 KERNELS = SOURCES / "build"
 
+
+def configuration_file():
+    """The file of the configuration alone, as `nodeprint discover` reads it: Snakemake would merge it into
+    config/config.yaml. Of a module with `config:` it is written here, unless it is a file's content as it is.
+    """
+    named = [
+        Path(name) for name in [*workflow.overwrite_configfiles, *workflow.configfiles]
+    ]
+    if not IS_MODULE:
+        return named[0]
+    acceptance = Path("config/acceptance.yaml")
+    if "acceptance" in config or acceptance.exists():
+        for path in named:
+            if checked_yaml.read(path) == config:
+                return path
+    content = {
+        "acceptance": str(acceptance if acceptance.exists() else ROOT / acceptance)
+    }
+    text = checked_yaml.text(content | config)
+    path = Path(".snakemake/nodeprint", f"{config.get('campaign', 'main')}.yaml")
+    # the time of its change says that it was edited
+    if not path.exists() or path.read_text() != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write(path, text)
+    return path
+
+
+# a module of another workflow, which gives it its configuration
+IS_MODULE = workflow.modifier.skip_configfile
+
 try:
-    # The file alone, as `nodeprint discover` reads it: Snakemake would merge it into config/config.yaml.
-    CONFIG = Path([*workflow.overwrite_configfiles, *workflow.configfiles][0])
+    CONFIG = configuration_file()
     SETTINGS = configuration.load(CONFIG)
     LAUNCHER = launcher(SETTINGS.launch)
 except NodeprintError as error:
@@ -47,7 +78,8 @@ DISCOVERED = campaigns.discovered(CAMPAIGN, SETTINGS)
 CALL = shlex.join(
     ["snakemake"]
     + ["--workflow-profile", "profiles/slurm"] * (LAUNCHER.executor != "local")
-    + ["--configfile", str(CONFIG)] * (CONFIG != Path("config/config.yaml"))
+    + ["--configfile", str(CONFIG)]
+    * (CONFIG != Path("config/config.yaml") and not IS_MODULE)
 )
 
 

@@ -6,6 +6,7 @@ import inspect
 import itertools
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,6 +39,12 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> OpenCampaign:
     plan = Plan(preset("rome-2x64"), nodes=5, jobs=2, runs=2, passes=1, cells=True, defects=(f"{SLOW}: core 37 +12%",))
     judge_and_write(write(plan, folder))
     return nodeprint.open(folder)
+
+
+def test_a_dependency_that_is_not_installed_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nodeprint.interface.open_campaign", None)
+    with pytest.raises(NodeprintError, match=r"nodeprint.open needs \S+, which is not installed; .*pip install"):
+        _ = nodeprint.open
 
 
 def test_nodes_and_verdict(campaign: OpenCampaign) -> None:

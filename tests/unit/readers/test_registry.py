@@ -20,7 +20,8 @@ from tests.support.tool_output import FILES, OUTPUTS
 Add = Callable[..., None]
 
 #: A whole reader, as somebody else writes one.
-READER = (ROOT / "docs/how-to/add-a-reader.md").read_text().partition("```python\n")[2].partition("```")[0]
+PAGE = (ROOT / "docs/how-to/add-a-reader.md").read_text()
+READER, ENTRY_POINT = (PAGE.partition(f"```{kind}\n")[2].partition("```")[0] for kind in ("python", "toml"))
 
 
 @pytest.fixture
@@ -32,7 +33,9 @@ def add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Add]:
         folder = site / f"{module}-1.dist-info"
         folder.mkdir(parents=True)
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1\n")
-        (folder / "entry_points.txt").write_text(f"[nodeprint.readers]\nany = {module}\n")
+        group, _, point = ENTRY_POINT.replace('"', "").partition("\n")
+        points = f"{group.replace('project.entry-points.', '')}\n{point.replace('gputool_reader', module)}"
+        (folder / "entry_points.txt").write_text(points)
         (site / f"{module}.py").write_text(source)
         monkeypatch.syspath_prepend(site)
         readers.cache_clear()
@@ -93,7 +96,7 @@ def test_a_reader_that_cannot_be_used_is_one_sentence(add: Add, module: str, sou
 def test_a_reader_that_fails_to_load_leaves_the_others(add: Add, capsys: pytest.CaptureFixture[str]) -> None:
     add("import nothing_of_this_name\n", "broken_reader")
     assert len(readers("values")) == 17
-    assert "add-on any (broken_reader) fails to load: No module named" in capsys.readouterr().err
+    assert "add-on gputool (broken_reader) fails to load: No module named" in capsys.readouterr().err
 
 
 def test_a_text_that_may_be_of_two_tools_is_rejected(tmp_path: Path) -> None:
