@@ -70,17 +70,16 @@ def encoded(campaign: Campaign, node: str) -> tuple[Encoded, ...]:
             continue
         labels = levels.quantity.layout.slots[slots]
         components = tuple((level.name, *group) for level in of_slots(labels) for group in level.groups)
-        cpus = campaign.packed[node].cpus or tuple(range(len(levels.quantity.layout.slots)))
+        cpus = levels.cpus(node, slots)
         for home in levels.quantity.homes:
             square = matrix.square_of(levels.quantity, levels.of(node), home, slots)
             if not np.isfinite(square).any():
                 continue
             step, data = encode(square)
             title = ", ".join(filter(None, (measurement, homes.named(home), campaign.shown_job(node, measurement))))
-            own = tuple(cpus[slot] for slot in slots.tolist())
             out.append(
                 Encoded(
-                    measurement, home, title, step, data, own, tuple(map(tuple, labels[:, :4].tolist())), components
+                    measurement, home, title, step, data, cpus, tuple(map(tuple, labels[:, :4].tolist())), components
                 )
             )
     return tuple(out)

@@ -24,8 +24,7 @@ def matrix(levels: NodeLevels, node: str) -> MatrixBlock | None:
     title = f"{node}: {quantity.measurement}, median in {levels.unit.name}"
     values = square_of(quantity, levels.of(node), quantity.homes[0], slots) / levels.unit.size
     if len(slots) <= _CPUS:
-        cpus = levels.nodes[levels.rows[node]].cpus or tuple(range(len(quantity.layout.slots)))
-        names = tuple(str(cpus[slot]) for slot in slots.tolist())
+        names = tuple(map(str, levels.cpus(node, slots)))
         return MatrixBlock(f"{title}, CPU by CPU", names, tuple(map(tuple, values.tolist())))
     blocks = block_medians(levels, node)
     if blocks is None:

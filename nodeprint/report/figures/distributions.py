@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -26,7 +24,7 @@ _BINS, _BARS = 80, 16
 _LEAST_REACH, _MOST_REACH = 2.0, 60.0
 
 
-def by_class(levels: NodeLevels, node: str, home: int | None = None, peers: Sequence[str] = ()) -> xr.Dataset:
+def by_class(levels: NodeLevels, node: str, home: int | None = None) -> xr.Dataset:
     """Return the pairs of each class on a node and its peers, in percent from the median of the peers' class.
 
     Without peers the reference is the node's own median. If the sockets of a class differ by more than the judge's
@@ -36,7 +34,7 @@ def by_class(levels: NodeLevels, node: str, home: int | None = None, peers: Sequ
     quantity = levels.quantity
     start = quantity.homes.index(home_of(quantity, home)) * len(quantity.pairs)
     at = slice(start, start + len(quantity.pairs))
-    values, others = levels.of(node)[at], levels.of_peers(node, peers)[:, at]
+    values, others = levels.of(node)[at], levels.of_peers(node)[:, at]
     sockets = np.sort(quantity.layout.slots[quantity.pairs, SOCKET], axis=1)
     unit, each = levels.unit, []
     for number in np.unique(quantity.pair_layout.classes).tolist():

@@ -41,13 +41,7 @@ class Box(msgspec.Struct, frozen=True):
     inside: tuple[tuple[float, float, Box], ...] = ()
 
 
-def of_pairs(
-    levels: NodeLevels,
-    node: str,
-    home: int | None = None,
-    *,
-    marked: Sequence[int] = (),
-) -> xr.Dataset:
+def of_pairs(levels: NodeLevels, node: str, home: int | None = None, *, marked: Sequence[int] = ()) -> xr.Dataset:
     """Color each core by the median of its pairs within its socket.
 
     The median over all sockets would match no pair.
@@ -58,9 +52,8 @@ def of_pairs(
     socket = quantity.layout.slots[slots, SOCKET]
     square[socket[:, None] != socket[None, :]] = np.nan
     medians = [float(np.median(row[np.isfinite(row)])) if np.isfinite(row).any() else math.nan for row in square]
-    numbers = levels.nodes[levels.rows[node]].cpus or range(len(quantity.layout.slots))
     values = dict(zip(slots.tolist(), medians, strict=True))
-    return _plan(levels, values, numbers, say("axes", "floor_plan", name=levels.unit.name), marked)
+    return _plan(levels, node, values, say("axes", "floor_plan", name=levels.unit.name), marked)
 
 
 def of_cells(levels: NodeLevels, node: str) -> xr.Dataset:
@@ -69,15 +62,11 @@ def of_cells(levels: NodeLevels, node: str) -> xr.Dataset:
     cpus = quantity.places["cpu"]
     values = {int(slot): float(np.nanmedian(of_node[cpus == slot])) for slot in np.unique(cpus)}
     title = f"{quantity.measurement}, {levels.title}"
-    return _plan(levels, values, levels.nodes[levels.rows[node]].numbers["cpu"], title, ())
+    return _plan(levels, node, values, title)
 
 
 def _plan(
-    levels: NodeLevels,
-    values: Mapping[int, float],
-    numbers: Sequence[int],
-    title: str,
-    marked: Sequence[int],
+    levels: NodeLevels, node: str, values: Mapping[int, float], title: str, marked: Sequence[int] = ()
 ) -> xr.Dataset:
     slots = levels.quantity.layout.slots
     first: dict[tuple[int, ...], int] = {}  # each core's first thread, or its thread with a value
@@ -88,7 +77,7 @@ def _plan(
     cores = list(first.values())
     known = [level for level in range(len(NAMES)) if slots[:, level].min(initial=0) >= 0]
     levels_of_cores = {NAMES[level].lower(): xr.Variable("place", slots[cores, level]) for level in known}
-    names = [str(numbers[slot]) for slot in cores]
+    names = list(map(str, levels.cpus(node, cores)))
     value = named("place", [values.get(slot, math.nan) for slot in cores], title)
     low, high = value_limits(value.to_numpy())
     value.attrs |= {"low": low, "high": high}

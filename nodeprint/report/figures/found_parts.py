@@ -43,8 +43,7 @@ def found(levels: NodeLevels, node: str, square: Floats, slots: Ints) -> Structu
     if node not in levels.found:
         from nodeprint import structure  # noqa: PLC0415 (imports for half a second; only for matrices without labels)
 
-        numbers = levels.nodes[levels.rows[node]].cpus or range(len(levels.quantity.layout.slots))
-        levels.found[node] = structure.find(square, [numbers[slot] for slot in slots.tolist()])
+        levels.found[node] = structure.find(square, list(levels.cpus(node, slots)))
     return levels.found[node]
 
 

@@ -59,9 +59,7 @@ def of_finding(finding: Finding, *, share: bool = False) -> xr.Dataset:
     return data.assign_attrs(heading=heading, unit=unit.name, unit_size=size)
 
 
-def of_component(
-    deviations: xr.Dataset, measurement: str, component_type: str, place: str, marked: Collection[str] = ()
-) -> xr.Dataset:
+def of_component(deviations: xr.Dataset, measurement: str, component_type: str, place: str) -> xr.Dataset:
     """The difference of every node in one component, the smallest first, from the table of deviations.
 
     Several jobs are pooled. Intervals are simultaneous. Raises NodeprintError if the table has no such component.
@@ -90,7 +88,7 @@ def of_component(
         what = f"no node has a difference in {place!r} of {measurement}"
         raise NodeprintError(what, advice="choose a component that several nodes of a kind have")
     title = f"{measurement}, {place}: difference from the peers, %"
-    return of_nodes(effects, title, 100 * float(np.nanmax(component.tolerance.to_numpy())), marked)
+    return of_nodes(effects, title, 100 * float(np.nanmax(component.tolerance.to_numpy())))
 
 
 def of_nodes(

@@ -53,7 +53,7 @@ MOST_NAMED_ROWS = 72
 
 def square(
     values: Floats,
-    labels: Sequence[str],
+    labels: Sequence[object],
     title: str,
     parts: Mapping[str, xr.Variable] | None = None,
     *,
@@ -68,7 +68,7 @@ def square(
     """
     what, coordinates = axis.partition(",")[0], {}
     for end in "ab":
-        coordinates[end] = named(end, np.array(labels, dtype=object), f"{what} {end}")
+        coordinates[end] = named(end, np.array(list(map(str, labels)), dtype=object), f"{what} {end}")
         for name, of in (parts or {}).items():
             attributes = of.attrs | {"long_name": f"{of.attrs.get('long_name', name)} of {end}"}
             coordinates[f"{name}_{end}"] = xr.Variable(end, of.to_numpy(), attributes)
@@ -87,15 +87,14 @@ def of_node(levels: NodeLevels, node: str, home: int | None = None) -> xr.Datase
     """
     at_home = home_of(levels.quantity, home)
     slots = drawn_slots(levels.quantity)
-    parts, axis = part_coordinates("place", levels.quantity.layout.slots[slots]), _axis(_cpus(levels, node, slots))
-    structure = structure_at(levels, node)
+    cpus, parts = levels.cpus(node, slots), part_coordinates("place", levels.quantity.layout.slots[slots])
+    structure, axis = structure_at(levels, node), _axis(cpus)
     if structure is not None and structure.levels:
-        order, parts = in_groups(structure, tuple(map(int, _cpus(levels, node, slots))))
+        order, parts = in_groups(structure, cpus)
         slots, axis = slots[order], say("axes", "found")
     values = square_of(levels.quantity, levels.of(node), at_home, slots) / levels.unit.size
-    place = homes.named(at_home)
-    title = f"{f'{place}: ' if place else ''}{levels.title}"
-    return square(values, _cpus(levels, node, slots), title, parts, axis=axis)
+    title = f"{homes.named(at_home)}: {levels.title}".removeprefix(": ")
+    return square(values, levels.cpus(node, slots), title, parts, axis=axis)
 
 
 def scaled(data: xr.Dataset, low: float, high: float) -> xr.Dataset:
@@ -152,23 +151,22 @@ def of_cells(levels: NodeLevels, node: str, dim: str, place: int, name: str) -> 
     rows, columns = (each.index.get_level_values(level).to_numpy() for level in (0, 1))
     of_pairs = np.full((len(slots), len(slots)), np.nan)
     of_pairs[rows, columns] = of_pairs[columns, rows] = each.to_numpy()
-    numbers = levels.nodes[levels.rows[node]].numbers["cpu"]
-    cpus = tuple(str(numbers[slot]) for slot in slots.tolist())
-    parts = part_coordinates("place", quantity.layout.slots[slots])
+    cpus, parts = levels.cpus(node, slots), part_coordinates("place", quantity.layout.slots[slots])
     return square(of_pairs, cpus, f"{name}: {levels.title}", parts, axis=_axis(cpus))
 
 
 def structure_at(levels: NodeLevels, node: str) -> Structure | None:
     """Return the groups detected in a node's matrix at the first home; None if its CPUs have labels or are few."""
-    return structure_of(levels, node, *_at_first_home(levels, node))
+    return structure_of(levels, node, *at_first_home(levels, node))
 
 
 def found_at(levels: NodeLevels, node: str) -> Structure | None:
     """Return the groups detected in the latencies alone, whatever the labels of the CPUs."""
-    return found(levels, node, *_at_first_home(levels, node))
+    return found(levels, node, *at_first_home(levels, node))
 
 
-def _at_first_home(levels: NodeLevels, node: str) -> tuple[Floats, Ints]:
+def at_first_home(levels: NodeLevels, node: str) -> tuple[Floats, Ints]:
+    """Return a node's matrix at the first home, in the quantity's unit, and its slots."""
     slots = drawn_slots(levels.quantity)
     return square_of(levels.quantity, levels.of(node), levels.quantity.homes[0], slots), slots
 
@@ -181,9 +179,8 @@ def difference(
     peers: Sequence[str] = (),
     tolerance: float | None = None,
     marked: Collection[int] = (),
-    reach: float | None = None,
 ) -> xr.Dataset:
-    """Return the difference of each pair from the median of the peers, in percent; the scale reaches `reach` percent.
+    """Return the difference of each pair from the median of the peers, in percent.
 
     `tolerance` is relative (0.02 is 2%), `marked` are OS numbers of CPUs.
     """
@@ -194,32 +191,22 @@ def difference(
         raise NodeprintError(f"{node} has no peer to differ from", advice="draw its values instead")
     percent = square_of(levels.quantity, 100 * (values / np.nanmedian(peer_values, axis=0) - 1), at_home, slots)
     count = len(peer_values)
-    place = homes.named(at_home)
-    title = (
-        f"{f'{place}: ' if place else ''}difference from the "
-        f"{f'median of {count} peers' if count > 1 else 'one peer'}, %"
-    )
-    cpus = _cpus(levels, node, slots)
-    wanted = set(map(str, marked))
-    places = [place for place, cpu in enumerate(cpus) if cpu in wanted]
-    parts = part_coordinates("place", levels.quantity.layout.slots[slots])
+    reference = f"median of {count} peers" if count > 1 else "one peer"
+    title = f"{homes.named(at_home)}: difference from the {reference}, %".removeprefix(": ")
+    cpus, parts = levels.cpus(node, slots), part_coordinates("place", levels.quantity.layout.slots[slots])
+    places = [place for place, cpu in enumerate(cpus) if cpu in marked]
     data = square(percent, cpus, title, parts, axis=_axis(cpus), marked=places)
-    return of_differences(data, 100 * tolerance if tolerance is not None else None, reach or 0.0)
+    return of_differences(data, 100 * tolerance if tolerance is not None else None)
 
 
-def of_differences(data: xr.Dataset, tolerance: float | None, least: float = 0.0) -> xr.Dataset:
-    """Return the data on a symmetric scale of differences, to `least` percent or more, with a tolerance."""
-    reach = max(difference_reach(data.value.to_numpy(), tolerance), least)
+def of_differences(data: xr.Dataset, tolerance: float | None, least: float = LEAST_REACH) -> xr.Dataset:
+    """Return the data on a symmetric scale of differences, to `least` percent or more, with a tolerance (percent)."""
+    finite = np.abs(data.value.to_numpy()[np.isfinite(data.value)])
+    far = float(np.quantile(finite, 0.998)) if finite.size else 0.0
+    reach = max(least, far, 1.5 * (tolerance or 0.0))
     out = scaled(data, -reach, reach)
     out.value.attrs["map"] = "differences"
     return out if tolerance is None else out.assign_coords(tolerance_band.coordinates(tolerance, tolerance))
-
-
-def difference_reach(percent: Floats, tolerance: float | None, least: float = LEAST_REACH) -> float:
-    """Return the extent of a symmetric scale of differences (percent), at least `least`."""
-    finite = np.abs(percent[np.isfinite(percent)])
-    far = float(np.quantile(finite, 0.998)) if finite.size else 0.0
-    return max(least, far, 1.5 * (tolerance or 0.0))
 
 
 def drawn_slots(quantity: Measured) -> Ints:
@@ -252,15 +239,9 @@ def home_of(quantity: Measured, home: int | None) -> int:
     return quantity.homes[0] if home is None else home
 
 
-def _cpus(levels: NodeLevels, node: str, slots: Ints) -> tuple[str, ...]:
-    numbers = levels.nodes[levels.rows[node]].cpus or range(len(levels.quantity.layout.slots))
-    return tuple(str(numbers[slot]) for slot in slots.tolist())
-
-
-def _axis(cpus: Sequence[str]) -> str:
+def _axis(cpus: Sequence[int]) -> str:
     """Return the axis title: CPUs, with a remark if they are not in the order of their numbers."""
-    numbers = list(map(int, cpus))
-    return "CPU" if numbers == sorted(numbers) else say("axes", "components")
+    return "CPU" if list(cpus) == sorted(cpus) else say("axes", "components")
 
 
 # --- drawing ---

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from nodeprint.data.places import homes
@@ -15,7 +16,7 @@ from nodeprint.judge.verdict import Verdict
 from nodeprint.report import text
 from nodeprint.report.figures import tolerance_band
 from nodeprint.report.figures.figure_data import named, title_of
-from nodeprint.report.figures.matrix import difference_reach, drawn_slots, home_of, square_of
+from nodeprint.report.figures.matrix import at_first_home, drawn_slots, home_of, of_differences, scaled
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.pixels import value_limits
 from nodeprint.report.names import row as row_in_words
@@ -36,13 +37,7 @@ def table_of(
     coordinates = {
         dim: named(dim, np.array(names, dtype=object), of) for dim, (of, names) in (("row", rows), ("column", columns))
     }
-    low, high = value_limits(values)
-    return xr.Dataset({"value": _on(xr.DataArray(named(("row", "column"), values, title)), low, high)}, coordinates)
-
-
-def _on(values: xr.DataArray, low: float, high: float) -> xr.DataArray:
-    """Values on a scale."""
-    return values.assign_attrs(low=low, high=high)
+    return scaled(xr.Dataset({"value": named(("row", "column"), values, title)}, coordinates), *value_limits(values))
 
 
 def agreements_of(verdict: Verdict, nodes: Sequence[str] = ()) -> xr.Dataset | None:
@@ -63,7 +58,7 @@ def agreements_of(verdict: Verdict, nodes: Sequence[str] = ()) -> xr.Dataset | N
     columns = tuple(text.named("metrics", metric) for metric in metrics)
     shares_title = "share of the tolerance, 1"
     data = table_of(np.minimum(values, _MOST_SHARE), ("node", order), ("metric", columns), say("axes", "share"))
-    data = data.assign(number=named(("row", "column"), values, shares_title), value=_on(data.value, 0.0, _MOST_SHARE))
+    data = scaled(data.assign(number=named(("row", "column"), values, shares_title)), 0.0, _MOST_SHARE)
     coordinates = {"marked": xr.Variable("row", marked), **tolerance_band.coordinates(1.0, 1.0, "1")}
     return data.assign_coords(coordinates).assign_attrs(digits=2)
 
@@ -88,18 +83,13 @@ def numa(levels: NodeLevels, node: str, stream: str = "") -> xr.Dataset:
     if "stream" in quantity.dims:
         stream = stream or quantity.names["stream"][0]
         wanted = quantity.places["stream"] == quantity.names["stream"].index(stream)
-    values = levels.of(node) / levels.unit.size
-    rows, columns = np.unique(from_node[wanted]), np.unique(memory[wanted])
-    table = np.full((len(rows), len(columns)), np.nan)
-    for i, row in enumerate(rows):
-        for j, column in enumerate(columns):
-            cell = values[wanted & (from_node == row) & (memory == column)]
-            table[i, j] = finite_median(cell)
+    values = pd.Series(levels.of(node)[wanted] / levels.unit.size)
+    table = values.groupby([from_node[wanted], memory[wanted]]).median().unstack()
     numbers = levels.nodes[levels.rows[node]].numbers.get("node", ())
     names = [numbers[order] if 0 <= order < len(numbers) else order for order in range(quantity.layout.numa_nodes)]
     title = f"{f'{row_in_words(stream)}: ' if stream else ''}{levels.title}"
-    own, others = (tuple(str(names[at]) for at in order.tolist()) for order in (rows, columns))
-    return table_of(table, ("CPUs of NUMA node", own), ("memory of NUMA node", others), title)
+    own, others = (tuple(str(names[int(at)]) for at in order) for order in (table.index, table.columns))
+    return table_of(table.to_numpy(), ("CPUs of NUMA node", own), ("memory of NUMA node", others), title)
 
 
 def block_medians(levels: NodeLevels, node: str) -> xr.Dataset | None:
@@ -107,17 +97,17 @@ def block_medians(levels: NodeLevels, node: str) -> xr.Dataset | None:
 
     Rows and columns are the numbers of parts, with their socket. None if no level of the node has several parts.
     """
-    quantity = levels.quantity
-    slots = drawn_slots(quantity)
-    values = square_of(quantity, levels.of(node), quantity.homes[0], slots) / levels.unit.size
+    values, slots = at_first_home(levels, node)
     for level in _LEVELS:
-        components, part_of = np.unique(quantity.layout.slots[slots][:, [SOCKET, level]], axis=0, return_inverse=True)
+        components, part_of = np.unique(
+            levels.quantity.layout.slots[slots][:, [SOCKET, level]], axis=0, return_inverse=True
+        )
         if components.min() >= 0 and 2 <= len(components) <= _MOST_COMPONENTS:
             members = [np.flatnonzero(part_of.ravel() == number) for number in range(len(components))]
             medians = np.array([[finite_median(values[np.ix_(row, column)]) for column in members] for row in members])
             sockets, numbers = components.T.tolist()
             names = tuple(map(str, numbers))
-            data = table_of(medians, (NAMES[level], names), (NAMES[level], names), levels.title)
+            data = table_of(medians / levels.unit.size, (NAMES[level], names), (NAMES[level], names), levels.title)
             return data.assign_coords(socket=("row", sockets))
     return None
 
@@ -142,7 +132,7 @@ def blocks(levels: NodeLevels, node: str) -> xr.Dataset | None:
     axis = f"{'socket.' if several else ''}{level}"
     title = say("axes", "blocks", level=level, name=levels.unit.name)
     shown = table_of(np.clip(medians, low, high), (axis, names), (axis, names), title)
-    return shown.assign(number=named(("row", "column"), medians, levels.title), value=_on(shown.value, low, high))
+    return scaled(shown.assign(number=named(("row", "column"), medians, levels.title)), low, high)
 
 
 def quadrants(levels: NodeLevels, node: str, home: int | None = None) -> xr.Dataset | None:
@@ -165,36 +155,18 @@ def quadrants(levels: NodeLevels, node: str, home: int | None = None) -> xr.Data
     start = quantity.homes.index(at_home) * len(pairs)
     values = levels.of(node)[start : start + len(pairs)] / levels.unit.size
     crossing = ((slots[a, CCX] != slots[b, CCX]) | (slots[a, CCX] < 0)) & np.isfinite(values)
-    table = np.full((len(components), len(components)), np.nan)
-    low, high = np.minimum(of_slot[a], of_slot[b]), np.maximum(of_slot[a], of_slot[b])
-    for p in range(len(components)):
-        for q in range(p, len(components)):
-            block = values[crossing & (low == p) & (high == q)]
-            table[p, q] = table[q, p] = np.median(block) if block.size else np.nan
-    away = _from_kind(table, components[:, 0].tolist())
-    reach = difference_reach(away, None, least=_LEAST_QUADRANTS)
+    low, high = np.minimum(of_slot[a], of_slot[b])[crossing], np.maximum(of_slot[a], of_slot[b])[crossing]
+    blocks = pd.Series(values[crossing]).groupby([low, high]).median()
+    first, second = (blocks.index.get_level_values(end).to_numpy() for end in (0, 1))
+    # similar blocks are inside a quadrant, between quadrants of one socket, or between two sockets
+    kinds = [*np.sort(components[:, 0][np.stack([first, second])], axis=0), first == second]
+    table, away = np.full((2, len(components), len(components)), np.nan)
+    for out, each in ((table, blocks), (away, 100 * (blocks / blocks.groupby(kinds).transform("median") - 1))):
+        out[first, second] = out[second, first] = each
     several = len(set(components[:, 0].tolist())) > 1
     names = tuple(f"{socket}.{quadrant}" if several else str(quadrant) for socket, quadrant in components.tolist())
     place = homes.named(at_home)
     title = f"{quantity.measurement}, {f'{place}: ' if place else ''}{levels.title}"
     axis = "socket.quadrant" if several else "quadrant"
     data = table_of(away, (f"from {axis}", names), (f"to {axis}", names), say("axes", "quadrants"))
-    value = _on(data.value, -reach, reach).assign_attrs(map="differences")
-    return data.assign(number=named(("row", "column"), table, title), value=value)
-
-
-def _from_kind(table: Floats, sockets: list[int]) -> Floats:
-    """The difference of each block in percent from the median of similar blocks."""
-    size = len(table)
-    kinds: dict[tuple[int, int, bool], list[tuple[int, int]]] = {}
-    for p in range(size):
-        for q in range(p, size):
-            first, second = sorted((sockets[p], sockets[q]))
-            if np.isfinite(table[p, q]):
-                kinds.setdefault((first, second, p == q), []).append((p, q))
-    out = np.full_like(table, np.nan)
-    for blocks in kinds.values():
-        middle = float(np.median([table[block] for block in blocks]))
-        for p, q in blocks:
-            out[p, q] = out[q, p] = 100 * (table[p, q] / middle - 1)
-    return out
+    return of_differences(data.assign(number=named(("row", "column"), table, title)), None, _LEAST_QUADRANTS)

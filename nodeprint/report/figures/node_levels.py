@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 import msgspec
@@ -47,6 +47,12 @@ class NodeLevels(msgspec.Struct, frozen=True, dict=True):
     def found(self) -> dict[str, Structure]:
         """The groups detected in each node's matrix, cached by `figures.found_parts`."""
         return {}
+
+    def cpus(self, node: str, slots: Iterable[int]) -> tuple[int, ...]:
+        """Return the OS numbers of a node's CPUs by their slots."""
+        of_node, every = self.nodes[self.rows[node]], range(len(self.quantity.layout.slots))
+        numbers = of_node.cpus or every if self.quantity.of_pairs else of_node.numbers["cpu"]
+        return tuple(numbers[slot] for slot in slots)
 
     def of(self, node: str) -> Floats:
         """Return a node's values (place)."""

@@ -50,12 +50,8 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
     if not len(others):
         raise NodeprintError(f"{node} has no peer to differ from", advice="draw its values instead")
     of_node = levels.nodes[levels.rows[node]]
-    if quantity.of_pairs:
-        at = _pair_places(quantity, of_node, finding)
-        strata = _strata(quantity, finding.home)
-    else:
-        at, strata = _cell_places(quantity, of_node, finding), None
-    of_finding = at
+    at = _pair_places(levels, node, finding) if quantity.of_pairs else _cell_places(quantity, of_node, finding)
+    strata, of_finding = _strata(quantity, finding.home) if quantity.of_pairs and len(at) else None, at
     if not len(at):
         advice = "judge the campaign again with this version"
         raise NodeprintError(f"finding {finding.id} of {node} names no measured places", advice=advice)
@@ -66,7 +62,7 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
     difference = _differences(values[None], middle, at, strata, share)[0]
     peer_difference = _differences(others, middle, at, strata, share)
     names, axis, groups, slots = (
-        _pair_names(quantity, of_node, at) if quantity.of_pairs else _cell_names(quantity, of_node, at)
+        _pair_names(levels, node, at) if quantity.of_pairs else _cell_names(quantity, of_node, at)
     )
 
     def gathered(of_places: Floats) -> Floats:
@@ -161,11 +157,12 @@ def _strata(quantity: Measured, home: int) -> Ints:
     return out
 
 
-def _pair_places(quantity: Measured, node: PackedNode, finding: Finding) -> Ints:
+def _pair_places(levels: NodeLevels, node: str, finding: Finding) -> Ints:
     """Return the places of a finding's pairs at its home, in order."""
+    quantity = levels.quantity
     if finding.home not in quantity.homes:
         return np.zeros(0, dtype=np.int64)
-    slot = {cpu: number for number, cpu in enumerate(node.cpus or range(len(quantity.layout.slots)))}
+    slot = {cpu: number for number, cpu in enumerate(levels.cpus(node, range(len(quantity.layout.slots))))}
     wanted = {
         tuple(sorted((slot[a], slot[b])))
         for a, partners in finding.pairs.items()
@@ -177,9 +174,10 @@ def _pair_places(quantity: Measured, node: PackedNode, finding: Finding) -> Ints
     return np.array(places, dtype=np.int64)
 
 
-def _pair_names(quantity: Measured, node: PackedNode, at: Ints) -> tuple[tuple[str, ...], str, list[Ints], Ints | None]:
+def _pair_names(levels: NodeLevels, node: str, at: Ints) -> tuple[tuple[str, ...], str, list[Ints], Ints | None]:
     """Return the names of the places, the title of the axis, the pairs of each place, and their slots."""
-    cpus = node.cpus or tuple(range(len(quantity.layout.slots)))
+    quantity = levels.quantity
+    cpus = levels.cpus(node, range(len(quantity.layout.slots)))
     ends = np.stack([quantity.places["a"][at], quantity.places["b"][at]], axis=1)
     first = ends[0].tolist()
     common = [cpu for cpu in first if len(at) > 1 and (ends == cpu).any(axis=1).all()]

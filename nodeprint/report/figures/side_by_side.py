@@ -85,7 +85,6 @@ def side_by_side(ax: Axes, data: Sequence[xr.Dataset], style: Style) -> None:
 def difference_maps(
     levels: NodeLevels,
     nodes: Sequence[str],
-    home: int | None = None,
     *,
     peers: Collection[str] = (),
     marked: Collection[str] = (),
@@ -96,7 +95,7 @@ def difference_maps(
     Maps of large machines have the means of neighboring pairs. `tolerance` is relative.
     """
     shown = list(nodes)[:MOST_MAPS]
-    slots, at_home = drawn_slots(levels.quantity), home_of(levels.quantity, home)
+    slots, at_home = drawn_slots(levels.quantity), home_of(levels.quantity, None)
     reference = [levels.rows[name] for name in peers if name in levels.rows] or list(range(len(levels.nodes)))
     middle = np.nanmedian(levels.values[reference], axis=0)
     maps = np.stack(

@@ -104,8 +104,7 @@ def by_cpu(
         chosen &= quantity.places[dim] == coordinate
     places = np.flatnonzero(chosen)
     slots = quantity.places["cpu"][places]
-    cpus = levels.nodes[levels.rows[node]].numbers["cpu"]
-    names = tuple(str(cpus[slot]) for slot in slots.tolist())
+    names = tuple(map(str, levels.cpus(node, slots)))
     size = levels.unit.size
     others = levels.of_peers(node, peers)[:, places] / size
     none = np.full((1, len(places)), np.nan)

@@ -155,7 +155,7 @@ def _pairs_drawn(data: xr.Dataset) -> str:
     return "pairs" if axis.startswith("pair ") else f"pairs, by {axis}"
 
 
-def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width: float = SMALL) -> tuple[Picture, ...]:
+def of_runs(campaign: Campaign, node: str, finding: Finding, number: int) -> tuple[Picture, ...]:
     """Draw a finding's effect job by job and run by run; nothing for one without runs, such as a limit."""
     if not finding.runs or finding.of_limit:
         return ()
@@ -170,7 +170,7 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int, width:
         tolerance=tolerance,
     )
     data = interval_rows.of_finding(finding, share=finding.unit == "share")
-    return (picture(campaign, node, f"runs-{number}", interval_rows.intervals, data, width, alt),)
+    return (picture(campaign, node, f"runs-{number}", interval_rows.intervals, data, SMALL, alt),)
 
 
 # --- matrices ---
@@ -187,11 +187,11 @@ def is_of_messages(quantity: Measured) -> bool:
     return quantity.quantity == "message"
 
 
-def histogram(campaign: Campaign, node: str, measurement: str, width: float = SMALL) -> Iterator[Picture]:
+def histogram(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
     """Draw the histogram of the pairs' values in a measurement's first matrix."""
     levels = campaign.levels(measurement, node)
     if len(matrix.drawn_slots(levels.quantity)) > 2:
-        yield _histogram(campaign, node, node, measurement, matrix.of_node(levels, node), width)
+        yield _histogram(campaign, node, node, measurement, matrix.of_node(levels, node), SMALL)
 
 
 def _histogram(
@@ -242,7 +242,7 @@ def _ends(values: np.ndarray[Any, np.dtype[np.floating]]) -> tuple[float, float]
     return float(np.nanmin(values)), float(np.nanmax(values))
 
 
-def inside_sockets(campaign: Campaign, node: str, measurement: str, width: float = HALF) -> Iterator[Picture]:
+def inside_sockets(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
     """Draw the first matrix of a large machine on the scale of its pairs inside a socket.
 
     It is omitted if the scale of all pairs already distinguishes these pairs, or if the matrix is small.
@@ -254,7 +254,7 @@ def inside_sockets(campaign: Campaign, node: str, measurement: str, width: float
     caption = say("figures", "inside_sockets", node=called, component=_finest(data))
     scale = data.value.attrs
     alt = _with_ends(caption, (f"scale, {scale['units']}", np.array([scale["low"], scale["high"]])))
-    yield picture(campaign, node, f"{measurement}-inside", matrix.matrix, data, width, caption, alt)
+    yield picture(campaign, node, f"{measurement}-inside", matrix.matrix, data, HALF, caption, alt)
 
 
 def difference(campaign: Campaign, node: str, measurement: str, width: float = HALF) -> Iterator[Picture]:

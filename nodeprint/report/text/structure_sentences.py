@@ -20,7 +20,7 @@ from nodeprint.data.places.layout import CCX, QUADRANT, SOCKET, THREAD, Layout, 
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names, text
-from nodeprint.report.figures.matrix import drawn_slots, square_of, structure_at
+from nodeprint.report.figures.matrix import at_first_home, structure_at
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.text import changed
 from nodeprint.settings.keys import schema_of
@@ -210,11 +210,8 @@ def placement_of_node(levels: NodeLevels, node: str, fingerprint: Mapping[str, o
     quantity = levels.quantity
     if quantity.quantity != "hop" or len(quantity.layout.slots) < 3:
         return []
-    drawn = drawn_slots(quantity)
-    numbers = levels.nodes[levels.rows[node]].cpus or tuple(range(len(quantity.layout.slots)))
-    cpus = [numbers[slot] for slot in drawn.tolist()]
-    matrix = square_of(quantity, levels.of(node), quantity.homes[0], drawn)
-    structure = structure_at(levels, node)
+    matrix, drawn = at_first_home(levels, node)
+    cpus, structure = levels.cpus(node, drawn), structure_at(levels, node)
     if structure is not None:
         sentences_of_levels = placement_of_structure(matrix, cpus, structure)
     else:
@@ -275,12 +272,9 @@ def quadrant_blocks(levels: NodeLevels, node: str) -> QuadrantBlocks | None:
 
 def quadrants_of_node(levels: NodeLevels, node: str) -> list[str]:
     """Return the sentences of a node; empty without two known quadrants."""
-    crossing = quadrant_blocks(levels, node)
-    return (
-        quadrant_sentences(crossing, level_name(levels.quantity.layout.levels[QUADRANT]))
-        if crossing is not None
-        else []
-    )
+    if (crossing := quadrant_blocks(levels, node)) is None:
+        return []
+    return quadrant_sentences(crossing, level_name(levels.quantity.layout.levels[QUADRANT]))
 
 
 def quadrant_sentences(blocks: QuadrantBlocks, component: str = "quadrant") -> list[str]:
