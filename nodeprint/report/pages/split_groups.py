@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from statistics import median
 
 from nodeprint.judge.outcome import FleetOutcome
-from nodeprint.judge.verdict import FleetVerdict, NodeVerdict, Verdict
+from nodeprint.judge.verdict import FleetVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Cell, Table
 from nodeprint.report.pages.common import without_empty
@@ -51,7 +50,10 @@ def numbers(fleet: FleetVerdict) -> Table:
 def medians(verdict: Verdict) -> Table:
     """Return the medians of each group of a split fleet with the largest differences, compared with the first group."""
     groups = verdict.fleet.groups if verdict.fleet.outcome is FleetOutcome.SPLIT else ()
-    of_groups = [_medians([verdict.nodes[name] for name in group.nodes if name in verdict.nodes]) for group in groups]
+    of_groups = [
+        {key: median(values) for key, values in text.medians_over(text.members(verdict, group)).items()}
+        for group in groups
+    ]
     shared = [key for key in (of_groups or [{}])[0] if all(key in of for of in of_groups)]
     apart = {key: [of[key] / of_groups[0][key] for of in of_groups] for key in shared if of_groups[0][key] > 0}
     farthest = sorted(apart, key=lambda key: -max(abs(math.log(ratio)) for ratio in apart[key]))[:_MOST_MEDIANS]
@@ -65,11 +67,3 @@ def medians(verdict: Verdict) -> Table:
     beside = (f"{letter} beside {letters[0]}" for letter in letters[1:])
     header = ("medians of the groups", "of", *letters, *beside)
     return Table(header, tuple(rows), "ll" + "r" * (len(header) - 2))
-
-
-def _medians(nodes: list[NodeVerdict]) -> Mapping[text.Figure, float]:
-    values: dict[text.Figure, list[float]] = {}
-    for node in nodes:
-        for key, value in text.medians_of(node):
-            values.setdefault(key, []).append(value)
-    return {key: median(of_nodes) for key, of_nodes in values.items() if len(of_nodes) == len(nodes)}

@@ -18,13 +18,12 @@ from nodeprint.report.text.finding_sentences import (
     runs_past,
 )
 from nodeprint.report.text.group_sentences import (
-    Figure,
     belongs,
     goes_with,
     in_its_unit,
-    medians_of,
+    medians_over,
+    members,
     next_step,
-    place,
     to_do,
     which_is_right,
 )
@@ -49,4 +48,4 @@ from nodeprint.report.text.node_sentences import (
     reason_and_action,
 )
 from nodeprint.report.text.notes import fleet_notes, limit, memory_warning, memory_warnings, over_time, peak, shared
-from nodeprint.report.text.wording import change, changed, measured, named, noun_phrase, sentence
+from nodeprint.report.text.wording import change, changed, measured, named, noun_phrase, place, sentence

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from nodeprint.data.places.measured import models
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import ReasonDetail
-from nodeprint.judge.verdict import LOST, Disturbance, NodeVerdict, Verdict
+from nodeprint.judge.verdict import LOST, Disturbance, Verdict
 from nodeprint.report import names
 from nodeprint.report.text.wording import measured, named, sentence
 from nodeprint.settings.texts import say, texts
@@ -51,11 +51,6 @@ def busy_nodes(verdict: Verdict) -> list[str]:
     return [_busy(which, max(busy.values(), key=lambda disturbance_there: disturbance_there.share), unresolved)]
 
 
-def _by_load(node: NodeVerdict) -> bool:
-    """Tell whether load, if any, decides the outcome of a node."""
-    return node.is_alone or any(reason.why in _BY_LOAD for reason in node.reasons[:1])
-
-
 def busy_machine(taken: Disturbance) -> str:
     """Report that this machine was busy."""
     return _busy("This machine was", taken, "")
@@ -87,11 +82,14 @@ def moved_cpus(worst: Disturbance, nodes: Sequence[str] = (), node: str = "") ->
     return say(
         "moved",
         of_nodes=f" of {names.nodes(nodes)}" if nodes else "",
-        low=names.quantity(worst.low, worst.unit),
-        high=names.quantity(worst.high, worst.unit),
-        low_in=repetition(worst.low_in) + on,
-        high_in=repetition(worst.high_in),
+        **{**_ends(worst), "low_in": repetition(worst.low_in) + on},
     )
+
+
+def _ends(of: Disturbance) -> dict[str, str]:
+    """Return the lowest and the highest value, with their repetitions."""
+    low, high = (names.quantity(end, of.unit) for end in (of.low, of.high))
+    return {"low": low, "high": high, "low_in": repetition(of.low_in), "high_in": repetition(of.high_in)}
 
 
 def repetition(name: str) -> str:
@@ -115,10 +113,7 @@ def differ(differing: Disturbance) -> str:
         "factor": f"{factor:.1f}" if factor < 10 else f"{factor:.0f}",
         "measurement": measured(differing.measurement),
         "same": texts()["differ"]["same"] if model is not None and model.places == "pairs" else "",
-        "low": names.quantity(differing.low, differing.unit),
-        "high": names.quantity(differing.high, differing.unit),
-        "low_in": repetition(differing.low_in),
-        "high_in": repetition(differing.high_in),
+        **_ends(differing),
     }
     if not differing.odd:
         repetitions = texts()["differ"]["repetitions"][differing.kind].format(run=repetition(differing.run))
@@ -145,10 +140,7 @@ def disturbance(disturbance: Disturbance) -> str:
         cpus=f" on {cpus}" if cpus else "",
         cpus_alone=cpus or "its CPUs",
         detail=printable(disturbance.detail, 300),
-        low=names.quantity(disturbance.low, disturbance.unit),
-        high=names.quantity(disturbance.high, disturbance.unit),
-        low_in=repetition(disturbance.low_in),
-        high_in=repetition(disturbance.high_in),
+        **_ends(disturbance),
         job=disturbance.run.partition("/")[0],
         run_number=disturbance.run.partition("/run")[2],
     )

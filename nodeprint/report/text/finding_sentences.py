@@ -15,7 +15,7 @@ from nodeprint.report import names
 from nodeprint.report.pages.order import harm
 from nodeprint.report.text.wording import (
     begin,
-    changed,
+    difference,
     in_unit,
     is_channel,
     measured,
@@ -93,16 +93,7 @@ def _finding_sentence(finding: Finding) -> str:
     unit = names.of_measurement(finding.unit, finding.measurement)
     values = {
         **{key: str(words).format(baseline=finding.baseline) for key, words in compared.items()},
-        "effect": names.percent(abs(finding.effect)),
-        **changed(
-            finding.effect,
-            finding.measurement,
-            several=names.is_plural(finding.component),
-            past=finding.state is Certainty.INTERMITTENT,
-        ),
-        "interval": names.interval(finding.interval.low, finding.interval.high, finding.effect),
-        "tolerance": names.tolerance(finding.tolerance),
-        "times": names.times(finding.effect, finding.tolerance),
+        **difference(finding, several=names.is_plural(finding.component), past=finding.state is Certainty.INTERMITTENT),
         "value": names.quantity(finding.value, unit),
         "peers": names.quantity(finding.peers, unit),
     }
@@ -174,13 +165,11 @@ def finding_details(finding: Finding) -> list[str]:
     out = [runs_beyond(finding)] if finding.runs else []
     if finding.finer:
         out.append(_finer(finding))
-    out += [say("shared_by", nodes=names.nodes(finding.shared_by))] if finding.shared_by else []
-    out += (
-        [say("consistent", causes=names.listed(named("causes", key) for key in finding.consistent_with))]
-        if finding.consistent_with
-        else []
-    )
-    out += [evidence(seen) for seen in finding.evidence]
+    if finding.shared_by:
+        out.append(say("shared_by", nodes=names.nodes(finding.shared_by)))
+    if finding.consistent_with:
+        out.append(say("consistent", causes=names.listed(named("causes", key) for key in finding.consistent_with)))
+    out += map(evidence, finding.evidence)
     return out + ([say("waived", why=printable(finding.waived, 300))] if finding.waived else [])
 
 

@@ -8,10 +8,10 @@ from statistics import median
 
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import FleetOutcome
-from nodeprint.judge.verdict import Finding, Group, NodeVerdict, Verdict
+from nodeprint.judge.verdict import Finding, Group, NodeVerdict, Shared, Verdict
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
-from nodeprint.report.text.wording import change, changed, in_unit, measured
+from nodeprint.report.text.wording import change, difference, in_unit, measured, place
 from nodeprint.settings.texts import say
 
 
@@ -19,18 +19,9 @@ def group(group: Group) -> str:
     """The size of a group, its difference from another group of a split fleet, and the fields that only it has."""
     apart = ""
     if group.component is not None and group.measurement:
-        apart = say(
-            "group_apart",
-            effect=names.percent(abs(group.effect)),
-            change=change(group.effect, group.measurement),
-            than=group.than,
-            place=_in(group),
-            interval=names.interval(group.interval.low, group.interval.high, group.effect),
-            tolerance=names.tolerance(group.tolerance),
-            times=names.times(group.effect, group.tolerance),
-            added=in_unit(in_its_unit(group), group.unit),
-        )
-    return say("group", name=group.name, nodes=_counted(group), apart=apart, fields=goes_with(group))
+        added = in_unit(in_its_unit(group), group.unit)
+        apart = say("group_apart", than=group.than, place=_in(group), added=added, **difference(group))
+    return say("group", name=group.name, nodes=counted(group), apart=apart, fields=goes_with(group))
 
 
 def in_its_unit(group: Group) -> float:
@@ -41,22 +32,7 @@ def in_its_unit(group: Group) -> float:
 
 def gap(group: Group) -> str:
     """A group of nodes that differs from the others, but less than each tolerance."""
-    return say(
-        "gap",
-        nodes=_counted(group),
-        effect=names.percent(abs(group.effect)),
-        change=change(group.effect, group.measurement),
-        place=_in(group),
-        tolerance=names.tolerance(group.tolerance),
-        interval=names.interval(group.interval.low, group.interval.high, group.effect),
-        fields=goes_with(group),
-    )
-
-
-def place(group: Group) -> str:
-    """The component that separates a group from another, and its measurement."""
-    assert group.component is not None
-    return f"{names.scoped(group.component)} ({measured(group.measurement)})"
+    return say("gap", nodes=counted(group), place=_in(group), fields=goes_with(group), **difference(group))
 
 
 def _in(group: Group) -> str:
@@ -92,8 +68,7 @@ def belongs(letter: str, groups: Sequence[Group]) -> str:
 def _apart(group: Group) -> dict[str, str]:
     """The component and the size of a group's difference."""
     assert group.component is not None
-    of_change = changed(group.effect, group.measurement, several=names.is_plural(group.component))
-    return {"place": place(group), "effect": names.percent(abs(group.effect)), **of_change}
+    return {"place": place(group), **difference(group, several=names.is_plural(group.component))}
 
 
 def next_step(letter: str, groups: Sequence[Group]) -> str:
@@ -129,7 +104,7 @@ def which_is_right(verdict: Verdict) -> list[str]:
     fleet = verdict.fleet
     if fleet.outcome is not FleetOutcome.SPLIT:
         return []
-    of_groups = {of.name: [verdict.nodes[name] for name in of.nodes if name in verdict.nodes] for of in fleet.groups}
+    of_groups = {of.name: members(verdict, of) for of in fleet.groups}
     sentences = [
         *_those_with("outside", of_groups, lambda finding: finding.of_limit),
         *_those_with("changed", of_groups, lambda finding: bool(finding.baseline)),
@@ -143,7 +118,7 @@ def which_is_right(verdict: Verdict) -> list[str]:
 Figure = tuple[str, str, str]
 
 
-def medians_of(node: NodeVerdict) -> Iterator[tuple[Figure, float]]:
+def _medians_of(node: NodeVerdict) -> Iterator[tuple[Figure, float]]:
     """The medians of a node."""
     for figure in node.classes:
         for name, value in figure.medians.items():
@@ -162,10 +137,7 @@ def also_apart(verdict: Verdict) -> Iterator[str]:
     tolerances: dict[str, float] = {}
     for limit in verdict.fleet.limits:
         tolerances[limit.measurement] = min(limit.tolerance, tolerances.get(limit.measurement, math.inf))
-    of_groups = {
-        of.name: _values([verdict.nodes[name] for name in of.nodes if name in verdict.nodes])
-        for of in verdict.fleet.groups
-    }
+    of_groups = {of.name: medians_over(members(verdict, of)) for of in verdict.fleet.groups}
     for group in verdict.fleet.groups:
         own, others = of_groups[group.name], of_groups.get(group.than, {})
         farthest: dict[str, tuple[float, str]] = {}
@@ -181,17 +153,21 @@ def also_apart(verdict: Verdict) -> Iterator[str]:
             yield say("group_also", name=group.name, than=group.than, measured=of_all)
 
 
-def _values(nodes: Sequence[NodeVerdict]) -> Mapping[Figure, list[float]]:
-    """Return the values of each metric that all nodes have, for two nodes or more."""
-    values: dict[Figure, list[float]] = {}
-    for node in nodes:
-        for figure, value in medians_of(node):
-            values.setdefault(figure, []).append(value)
-    return {figure: of_nodes for figure, of_nodes in values.items() if len(of_nodes) == len(nodes) > 1}
+def members(verdict: Verdict, group: Group) -> list[NodeVerdict]:
+    """Return the nodes of a group."""
+    return [verdict.nodes[name] for name in group.nodes if name in verdict.nodes]
+
+
+def medians_over(nodes: Sequence[NodeVerdict]) -> Mapping[Figure, list[float]]:
+    """Return the medians of each metric that all nodes have."""
+    each = [dict(_medians_of(node)) for node in nodes]
+    shared = [figure for figure in each[0] if all(figure in of for of in each)] if each else []
+    return {figure: [of[figure] for of in each] for figure in shared}
 
 
 def _are_apart(first: Sequence[float], second: Sequence[float]) -> bool:
-    return max(first) < min(second) or max(second) < min(first)
+    """Tell whether the ranges of groups of two nodes or more do not overlap."""
+    return min(len(first), len(second)) > 1 and (max(first) < min(second) or max(second) < min(first))
 
 
 def _by(ratio: float, measurement: str) -> str:
@@ -227,5 +203,6 @@ def _most_achieved(node: NodeVerdict, measurement: str) -> float:
     return max((cell.achieved for cell in node.cells if cell.measurement == measurement and cell.peak), default=0.0)
 
 
-def _counted(group: Group) -> str:
+def counted(group: Group | Shared) -> str:
+    """The number of nodes of a group, with their names."""
     return f"{names.counted(len(group.nodes), 'node')} ({names.nodes(group.nodes)})"

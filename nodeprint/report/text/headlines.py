@@ -160,19 +160,10 @@ def based_on(verdict: Verdict) -> list[str]:
     lacking = [named("metrics", metric) for metric in verdict.criteria if metric not in fleet.based_on]
     out = [say("rests", metrics=resting) if resting else say("based_on_nothing")]
     out += [say("lacking", metrics=names.listed(lacking))] if lacking else []
-    out += (
-        [
-            say(
-                "assumed_jobs",
-                assumed=names.listed(
-                    f"{100 * fleet.assumed_jobs[metric]:.2g}% ({named('metrics', metric)})"
-                    for metric in sorted(fleet.assumed_jobs, key=fleet.based_on.index)
-                ),
-            )
-        ]
-        if fleet.assumed_jobs
-        else []
-    )
+    if fleet.assumed_jobs:
+        order = sorted(fleet.assumed_jobs, key=fleet.based_on.index)
+        each = (f"{100 * fleet.assumed_jobs[metric]:.2g}% ({named('metrics', metric)})" for metric in order)
+        out.append(say("assumed_jobs", assumed=names.listed(each)))
     return out + ([say("missing", measurements=names.listed(fleet.missing))] if fleet.missing else [])
 
 

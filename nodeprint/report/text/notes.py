@@ -25,7 +25,7 @@ from nodeprint.report import names
 from nodeprint.report.text import group_sentences
 from nodeprint.report.text.agreement_sentences import remedy_words
 from nodeprint.report.text.disturbances import MOST_SHOWN, busy_nodes, untaken
-from nodeprint.report.text.wording import change, changed, measured, named, sentence, without_cpus
+from nodeprint.report.text.wording import change, difference, measured, named, place, sentence, without_cpus
 from nodeprint.settings.texts import say, texts
 
 #: Detection limits above this multiple of the tolerance do not support a conclusion.
@@ -185,10 +185,7 @@ def over_time(verdict: Verdict) -> list[str]:
         "step" if largest.since else "trend",
         place=_over(largest),
         nodes=names.counted(largest.nodes, "node"),
-        effect=names.percent(abs(largest.effect)),
-        **changed(largest.effect, largest.measurement),
-        interval=names.interval(largest.interval.low, largest.interval.high, largest.effect),
-        tolerance=names.tolerance(largest.tolerance),
+        **difference(largest),
         first=names.moment(largest.first),
         last=names.moment(largest.last),
         since=names.moment(largest.since),
@@ -207,43 +204,35 @@ def _over(effect: TimeEffect) -> str:
 def _since_baseline(note: Note, shared: Shared) -> str:
     """Describe a change of all nodes since a baseline, with the number of other measurements that also changed."""
     others = int(note.value)
-    return say(
-        "notes",
-        note.kind,
-        name=printable(note.name, 200),
-        nodes=f"{names.counted(len(shared.nodes), 'node')} ({names.nodes(shared.nodes)})",
-        place=f"{names.scoped(shared.component)} ({measured(shared.measurement)})",
-        effect=names.percent(abs(shared.effect)),
-        change=change(shared.effect, shared.measurement),
-        interval=names.interval(shared.interval.low, shared.interval.high, shared.effect),
-        further=say("notes", "baseline-further", others=names.counted(others, "measurement")) if others else "",
-    )
+    further = say("notes", "baseline-further", others=names.counted(others, "measurement")) if others else ""
+    nodes, name = group_sentences.counted(shared), printable(note.name, 200)
+    return say("notes", note.kind, name=name, nodes=nodes, place=place(shared), further=further, **difference(shared))
 
 
 def shared(shared: Shared, nodes: Mapping[str, NodeVerdict]) -> str:
     """Describe a difference that several nodes share, with the smallest and the largest effect."""
     effects = sorted(abs(finding.effect) for name in shared.nodes for finding in _sharing(nodes[name], shared))
-    ends = list(dict.fromkeys(names.percent(end) for end in (*effects[:1], abs(shared.effect))))
-    interval = names.interval(shared.interval.low, shared.interval.high, shared.effect)
+    values = difference(shared)
+    if effects and (least := names.percent(effects[0])) != values["effect"]:
+        values["effect"] = f"{least.removesuffix('%')} to {values['effect']}"
+        values["interval"] = say("shared_largest", interval=values["interval"])
     return say(
         "shared",
-        nodes=f"{names.counted(len(shared.nodes), 'node')} ({names.nodes(shared.nodes)})",
-        place=f"{names.scoped(shared.component)} ({measured(shared.measurement)})",
-        effect=f"{ends[0].removesuffix('%')} to {ends[1]}" if len(ends) > 1 else ends[0],
-        change=change(shared.effect, shared.measurement),
-        interval=say("shared_largest", interval=interval) if len(ends) > 1 else interval,
+        nodes=group_sentences.counted(shared),
+        place=place(shared),
         fields=group_sentences.fields(shared.fields),
         contested=say("contested", share=names.percent(shared.share)) if shared.may_be_right else "",
+        **values,
     )
 
 
 def _sharing(node: NodeVerdict, shared: Shared) -> Iterator[Finding]:
     """Return the node's findings that belong to the shared difference, whatever the numbers of its CPUs."""
-    place = without_cpus(shared.component.where)
+    where = without_cpus(shared.component.where)
     for finding in node.findings:
         alike = finding.measurement == shared.measurement and finding.component.term == shared.component.term
         same_side = (finding.effect > 0) == (shared.effect > 0)
-        if alike and same_side and without_cpus(finding.component.where) == place:
+        if alike and same_side and without_cpus(finding.component.where) == where:
             yield finding
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from nodeprint.data.places.measured import is_metric, models
 from nodeprint.judge.outcome import Certainty
-from nodeprint.judge.verdict import Agreement, Finding
+from nodeprint.judge.verdict import Agreement, Finding, Group, Shared, TimeEffect
 from nodeprint.report import names
 from nodeprint.settings.measurements import known, terms
 from nodeprint.settings.texts import texts
@@ -102,6 +102,26 @@ def changed(effect: float = 1.0, measurement: str = "", *, several: bool = False
     words = texts()["change"]["time" if is_time else "other"]
     singular, plural = words["past" if past else "present"]
     return {"change": words["more" if effect > 0 else "less"], "verb": plural if several else singular}
+
+
+def difference(
+    of: Finding | Group | Shared | TimeEffect, *, several: bool = False, past: bool = False
+) -> dict[str, str]:
+    """Return the values of a difference that its sentences share."""
+    tolerance = 0.0 if isinstance(of, Shared) else of.tolerance
+    return {
+        "effect": names.percent(abs(of.effect)),
+        **changed(of.effect, of.measurement, several=several, past=past),
+        "interval": names.interval(of.interval.low, of.interval.high, of.effect),
+        "tolerance": names.tolerance(tolerance),
+        "times": names.times(of.effect, tolerance),
+    }
+
+
+def place(of: Group | Shared) -> str:
+    """Return the component of a difference, and its measurement."""
+    assert of.component is not None
+    return f"{names.scoped(of.component)} ({measured(of.measurement)})"
 
 
 def in_unit(value: float, unit: str, behind: str = "") -> str:
