@@ -82,10 +82,8 @@ def report(
     }
     elsewhere = "make it writable, or specify another directory with `--to`"
     with nullcontext() if to or pseudonyms else _advised(elsewhere):
-        if nodes is None:
-            paths = documents.write(campaign, to, **saved)
-        else:
-            paths = documents.write_nodes(campaign, node_lists.expand(nodes, "--nodes"), to, **saved)
+        named = None if nodes is None else node_lists.expand(nodes, "--nodes")
+        paths = documents.write(campaign, to, nodes=named, **saved)
     for path in paths:
         typer.echo(path)
 

@@ -35,8 +35,6 @@ from nodeprint.report.pseudonyms import Pseudonyms
 from nodeprint.settings import config
 from nodeprint.settings.config_file import Site
 
-__all__ = ["write", "write_nodes"]
-
 #: The most pages of cluster.pdf, of a node's PDF, and of the PDF of a SAME node.
 MOST_PAGES, MOST_OF_NODE, MOST_OF_SAME = 6, 4, 1
 #: Nodes whose pages cluster.html holds.
@@ -54,6 +52,7 @@ def write(
     campaign: Path,
     out: Path | None = None,
     *,
+    nodes: Sequence[str] | None = None,
     of_nodes: bool = True,
     figures: bool = False,
     figure_width: float = 0.0,
@@ -67,7 +66,8 @@ def write(
     findings. `campaign` holds verdict.json and nodes/<node>; `out` is its report directory by default. The file
     cluster.pdf has at most MOST_PAGES pages; for a single node it is the node report.
 
-    Without `of_nodes` no node gets a PDF. `figures` saves each figure of every node as SVG, PDF and CSV in the
+    With `nodes`, only the PDFs of these nodes are written, whatever their outcomes. Without `of_nodes` no node gets a
+    PDF. `figures` saves each figure of every node as SVG, PDF and CSV in the
     directory `figures`. Figures are `figure_width` mm wide (0: a column or a page); the matplotlib style `figure_style`
     extends the report's.
 
@@ -75,11 +75,20 @@ def write(
     (`published`), and pseudonyms.tsv in the campaign's directory maps numbers to names. `over_time` returns the results
     of other campaigns for nodes with a node report.
 
-    The output is deterministic. Raises NodeprintError if there is no verdict, or a file cannot be written.
+    The output is deterministic. Raises NodeprintError if there is no verdict, a node is not part of it, or a file
+    cannot be written.
     """
     saved_to = _figure_files(campaign, out, figures, figure_width, figure_style, pseudonyms)
-    task = Task(campaign, _target(campaign, out, pseudonyms), None if of_nodes else (), saved_to, pseudonyms)
+    own = tuple(nodes) if nodes is not None else None if of_nodes else ()
+    task = Task(campaign, _target(campaign, out, pseudonyms), own, saved_to, pseudonyms, alone=nodes is not None)
+    if nodes is not None and not nodes:
+        raise NodeprintError("names no node", key="--nodes", advice="name one or several, as in cn[001-004],gpu7")
+    if unknown := [node for node in nodes or () if node not in task.names]:
+        raise node_lists.unknown_node(unknown[0], task.names, where=campaign / "verdict.json")
     printed = task.run(over_time)
+    paths = [path for node_files in printed for path in node_files.paths]
+    if task.alone:
+        return paths
     with pdf.Printer() as printer:
         first, content = task.whole(printed, printer)
     document_path = files.write(task.out / "cluster.pdf", content)
@@ -88,35 +97,8 @@ def write(
     )
     single_file = files.write(task.out / "cluster.html", html.page(first, explored).encode())
     tables = task.tables(first)
-    paths = [path for node_files in printed for path in node_files.paths]
     saved = sorted((task.out / "figures" / "cluster").glob("*")) if figures else []
     return [document_path, single_file, *tables, *paths, *saved]
-
-
-def write_nodes(
-    campaign: Path,
-    nodes: Sequence[str],
-    out: Path | None = None,
-    *,
-    figures: bool = False,
-    figure_width: float = 0.0,
-    figure_style: Path | None = None,
-    pseudonyms: bool = False,
-    over_time: OfNodes | None = None,
-) -> list[Path]:
-    """Write the PDFs of the named nodes whatever their outcomes, as `write` does; return their paths.
-
-    Raises NodeprintError if there is no verdict, a node is not part of it, or a file cannot be written.
-    """
-    saved_to = _figure_files(campaign, out, figures, figure_width, figure_style, pseudonyms)
-    task = Task(campaign, _target(campaign, out, pseudonyms), tuple(nodes), saved_to, pseudonyms, alone=True)
-    if not nodes:
-        raise NodeprintError("names no node", key="--nodes", advice="name one or several, as in cn[001-004],gpu7")
-    members = set(task.names)
-    if unknown := [node for node in nodes if node not in members]:
-        raise node_lists.unknown_node(unknown[0], task.names, where=campaign / "verdict.json")
-    printed = task.run(over_time)
-    return [path for node_files in printed for path in node_files.paths]
 
 
 def _target(campaign: Path, out: Path | None, pseudonyms: bool) -> Path:

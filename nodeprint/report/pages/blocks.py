@@ -49,7 +49,7 @@ class Reference(msgspec.Struct, frozen=True):
     file: str = ""
 
 
-Cell = str | Mark | Picture | Reference
+Cell = str | Mark | Reference
 
 
 class Text(msgspec.Struct, frozen=True, tag=True):
@@ -176,8 +176,6 @@ class Page(msgspec.Struct, frozen=True):
                 yield from block.pictures
             elif isinstance(block, FindingBlock):
                 yield from block.figures
-            elif isinstance(block, Table):
-                yield from (cell for row in block.rows for cell in row if isinstance(cell, Picture))
 
 
 class SiteTexts(msgspec.Struct, frozen=True):
@@ -226,12 +224,8 @@ class Document(msgspec.Struct, frozen=True):
         """Return the document with `early` sections before the findings."""
 
         def ordered(components: tuple[Section, ...]) -> tuple[Section, ...]:
-            with_findings = (
-                n
-                for n, component in enumerate(components)
-                if any(isinstance(b, FindingBlock) for b in component.blocks)
-            )
-            at = next(with_findings, len(components))
+            with_findings = [any(isinstance(b, FindingBlock) for b in component.blocks) for component in components]
+            at = with_findings.index(True) if any(with_findings) else len(components)
             behind = components[at:]
             return (*components[:at], *(p for p in behind if p.early), *(p for p in behind if not p.early))
 
@@ -249,10 +243,7 @@ def csv(table: Table) -> str:
 
 def word(cell: Cell) -> str:
     """Return a cell as text."""
-    match cell:
-        case Mark(word=words) | Reference(text=words) | Picture(alt=words):
-            return words
-    return cell
+    return cell.word if isinstance(cell, Mark) else cell.text if isinstance(cell, Reference) else cell
 
 
 def sections(*components: Section | None) -> tuple[Section, ...]:

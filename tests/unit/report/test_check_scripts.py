@@ -214,7 +214,7 @@ def typed(line: str, folder: Path, environment: dict[str, str]) -> subprocess.Co
 
 def test_the_line_of_a_page_survives_copying_and_runs(fleet: Path, tmp_path: Path) -> None:
     need("pdftotext", "mutool")
-    page, script = documents.write_nodes(fleet, ["node001"], tmp_path)
+    page, script = documents.write(fleet, tmp_path, nodes=["node001"])
     assert script.name == "node001-check.sh"
     first = verdict_files.read(fleet).nodes["node001"].counted[0]
     beside = tmp_path / "beside"
@@ -311,7 +311,7 @@ def test_real_kernels_measure_again_what_the_page_says(measured: Path, tmp_path:
     it that a wake-up took ten times as long when the limits were made; of a virtual one whose CPUs move the runs
     disagree, which is no answer and never the wrong one."""
     need("mutool")
-    page, script = documents.write_nodes(measured, ["here"], tmp_path / "out")
+    page, script = documents.write(measured, tmp_path / "out", nodes=["here"])
     (tmp_path / "stat").write_text(QUIET)
     content = script.read_text().replace("/proc/stat", str(tmp_path / "stat")).replace("percent=25", "percent=100")
     script.write_text(content)

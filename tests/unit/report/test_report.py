@@ -181,7 +181,7 @@ def test_documents_are_as_long_as_a_person_reads(folder: Path, tmp_path: Path) -
     assert pdf.pages_of(written[0].read_bytes()) == printed["cluster.pdf"], "what the length is held by"
     assert 3 <= printed.pop("cluster.pdf") <= documents.MOST_PAGES
     assert len(printed) == 20 and max(printed.values()) <= documents.MOST_OF_NODE
-    (same,) = documents.write_nodes(folder, ["node002"], tmp_path)
+    (same,) = documents.write(folder, tmp_path, nodes=["node002"])
     assert pages_of(same) == pdf.pages_of(same.read_bytes()) == documents.MOST_OF_SAME
 
 
@@ -373,7 +373,7 @@ def test_without_verdict_or_with_an_unknown_node_the_error_is_a_sentence(folder:
     with pytest.raises(NodeprintError, match="no verdict yet"):
         documents.write(tmp_path)
     with pytest.raises(NodeprintError, match="no node cn9 in this campaign; its nodes are "):
-        documents.write_nodes(folder, ["node001", "cn9"], tmp_path)
+        documents.write(folder, tmp_path, nodes=["node001", "cn9"])
     assert [path.name for path in tmp_path.iterdir()] == ["nodes.tsv"]
 
 
@@ -406,7 +406,7 @@ def test_pseudonyms_leave_no_name(folder: Path, tmp_path: Path) -> None:
 
 
 def test_figures_are_files_with_their_origin(folder: Path, tmp_path: Path) -> None:
-    written = documents.write_nodes(folder, ["node002"], tmp_path, figures=True)
+    written = documents.write(folder, tmp_path, nodes=["node002"], figures=True)
     tables = [path for path in written if path.suffix == ".csv"]
     assert {path.parent.name for path in tables} == {"node002"}
     first = (tmp_path / "figures/node002/coherence-cas.csv").read_text().splitlines()
