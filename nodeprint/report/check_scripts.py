@@ -136,20 +136,25 @@ def script(node: str, findings: Sequence[Again], origin: str, disturbed_percent:
         "count": len(findings),
         "disturbed_percent": f"{disturbed_percent:g}",
     }
-    lines = [*_assigned(head, "")]
-    components = [(number, again, again.why_not) for number, again in enumerate(findings, 1)]
-    lines += ["", "# finding NUMBER: what it is and what is expected", "finding() {", "    case $1 in"]
-    for number, again, why_not in components:
-        lines += [f"    {number})", *_assigned(_values(number, again, why_not), " " * 8), "        ;;"]
-    able = [(number, again) for number, again, why_not in components if not why_not]
-    lines += ["    esac", "}", "", "# measure NUMBER: runs its kernel", "measure() {", "    case $1 in"]
-    lines += [f'    {number}) "$bin" {_arguments(again)} --out "$work/records.jsonl" ;;' for number, again in able]
-    lines += ["    esac", "}", "", "# places NUMBER: a line for each: usual value, weight, home, place", "places() {"]
-    lines += ["    case $1 in"]
-    for number, again in able:
-        lines += [f"    {number})", "        cat <<'END'", *_places(again.finding), "END", "        ;;"]
-    lines += ["    esac", "}"]
+    what, kernels, places = list[str](), list[str](), list[str]()
+    for number, again in enumerate(findings, 1):
+        why_not = again.why_not
+        what += [f"    {number})", *_assigned(_values(number, again, why_not), " " * 8), "        ;;"]
+        if not why_not:
+            kernels.append(f'    {number}) "$bin" {_arguments(again)} --out "$work/records.jsonl" ;;')
+            places += [f"    {number})", "        cat <<'END'", *_places(again.finding), "END", "        ;;"]
+    lines = [
+        *_assigned(head, ""),
+        *_cases("finding NUMBER: what it is and what is expected", what),
+        *_cases("measure NUMBER: runs its kernel", kernels),
+        *_cases("places NUMBER: a line for each: usual value, weight, home, place", places),
+    ]
     return template.replace(_MARK, "\n".join(lines) + "\n")
+
+
+def _cases(title: str, cases: Sequence[str]) -> list[str]:
+    """Return a function of the number of a finding, whose name begins its title."""
+    return ["", f"# {title}", f"{title.partition(' ')[0]}() {{", "    case $1 in", *cases, "    esac", "}"]
 
 
 def _assigned(values: Mapping[str, object], indent: str) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import asdict
 
 from nodeprint.data.places import homes
 from nodeprint.data.places.layout import NAMES
@@ -75,13 +76,9 @@ def encoded(campaign: Campaign, node: str) -> tuple[Encoded, ...]:
             square = matrix.square_of(levels.quantity, levels.of(node), home, slots)
             if not np.isfinite(square).any():
                 continue
-            step, data = encode(square)
             title = ", ".join(filter(None, (measurement, homes.named(home), campaign.shown_job(node, measurement))))
-            out.append(
-                Encoded(
-                    measurement, home, title, step, data, cpus, tuple(map(tuple, labels[:, :4].tolist())), components
-                )
-            )
+            places = tuple(map(tuple, labels[:, :4].tolist()))
+            out.append(Encoded(measurement, home, title, *encode(square), cpus, places, components))
     return tuple(out)
 
 
@@ -102,20 +99,11 @@ def document(campaign: Campaign, matrices: Mapping[str, Sequence[Encoded]]) -> s
     entries = []
     for node in sorted(matrices, key=natural):
         for node_matrix in matrices[node]:
-            machine = {"cpus": node_matrix.cpus, "labels": node_matrix.labels, "components": node_matrix.components}
+            fields = asdict(node_matrix)
+            machine = {key: fields.pop(key) for key in ("cpus", "labels", "components")}
             if machine not in machines:
                 machines.append(machine)
-            entries.append(
-                {
-                    "node": printable(node, 120),
-                    "measurement": node_matrix.measurement,
-                    "home": node_matrix.home,
-                    "title": node_matrix.title,
-                    "step": node_matrix.step,
-                    "machine": machines.index(machine),
-                    "data": node_matrix.data,
-                }
-            )
+            entries.append({"node": printable(node, 120), "machine": machines.index(machine), **fields})
     if not entries:
         return ""
     verdict = campaign.verdict

@@ -78,7 +78,7 @@ def _outcomes(before: _Rules, now: _Rules) -> list[str]:
 
 def _changes(before: _Rules, now: _Rules) -> str:
     """Describe the changed rules: the version of the method, and acceptance keys with both values."""
-    old, new = _flat(before.rules), _flat(now.rules)
+    old, new = dict(_items(before.rules)), dict(_items(now.rules))
     keys = sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key)) if before.rules else []
     words = [say("rejudged", "method", old=before.method, new=now.method)] if before.method != now.method else []
     words += [f"{key} {old.get(key, '-')} -> {new.get(key, '-')}" for key in keys[:_MOST_KEYS]]
@@ -87,12 +87,8 @@ def _changes(before: _Rules, now: _Rules) -> str:
     return printable(", ".join(words), 400)
 
 
-def _flat(rules: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
+def _items(rules: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
     """Rules with one key for each value, as `tolerances.percent.core`."""
-    return dict(_items(rules, prefix))
-
-
-def _items(rules: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, object]]:
     for key, value in rules.items():
         if isinstance(value, Mapping):
             yield from _items(value, f"{prefix}{key}.")

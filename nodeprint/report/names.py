@@ -60,6 +60,14 @@ def message_size(message_bytes: float | None) -> str:
     return f"{int(message_bytes):,} B"
 
 
+def binary_size(size: float, rest: str) -> str:
+    """A size in binary units, `1.5 MiB`, below one KiB in `rest`."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:.4g} {name}"
+    return f"{size:g} {rest}"
+
+
 def listed(items: Iterable[str]) -> str:
     """`a, b and c`."""
     *first, last = list(items) or [""]

@@ -76,18 +76,12 @@ class Decision(StrEnum):
     REJECTED = "rejected"
 
 
-_SYMBOLS = {Decision.ACCEPTED: "●", Decision.RESERVATIONS: "◆", Decision.OPEN: "◇", Decision.REJECTED: "▲"}
-_COLORS = {
-    Decision.ACCEPTED: "good",
-    Decision.RESERVATIONS: "warning",
-    Decision.OPEN: "neutral",
-    Decision.REJECTED: "alarm",
-}
-#: Symbol, word and color of a node's result over all campaigns.
-_RESULT_MARKS = {
-    Accepted.ACCEPTED: ("●", Accepted.ACCEPTED, "good"),
-    Accepted.DEVIATION: ("▲", Accepted.DEVIATION, "alarm"),
-    Accepted.OPEN: ("◇", Accepted.OPEN, "neutral"),
+#: Symbol and color of a decision, and of a node's result over all campaigns.
+_MARKS: Mapping[Decision | Accepted, tuple[str, str]] = {
+    **dict.fromkeys((Decision.ACCEPTED, Accepted.ACCEPTED), ("●", "good")),
+    Decision.RESERVATIONS: ("◆", "warning"),
+    **dict.fromkeys((Decision.OPEN, Accepted.OPEN), ("◇", "neutral")),
+    **dict.fromkeys((Decision.REJECTED, Accepted.DEVIATION), ("▲", "alarm")),
 }
 
 
@@ -191,7 +185,8 @@ def decision(results: Sequence[Accepted], verdicts: Sequence[Verdict]) -> Decisi
 def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteTexts) -> Document:
     """Return the pages, built from the blocks and the template of a report."""
     every = sorted({name for campaign in campaigns for name in campaign.verdict.nodes}, key=natural)
-    outcomes = {name: [_outcome(campaign, name) for campaign in campaigns] for name in every}
+    of_each = [{name: node.outcome for name, node in campaign.verdict.nodes.items()} for campaign in campaigns]
+    outcomes = {name: [of_campaign.get(name) for of_campaign in of_each] for name in every}
     results = {name: result(of_node) for name, of_node in outcomes.items()}
     by_rule = decision(list(results.values()), [campaign.verdict for campaign in campaigns])
     last = {name: node for campaign in campaigns for name, node in campaign.verdict.nodes.items()}
@@ -207,7 +202,7 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
         "acceptance",
         "acceptance",
         say("protocol", "title"),
-        Mark(_SYMBOLS[by_rule], by_rule, _COLORS[by_rule]),
+        _mark(by_rule),
         (say("protocol", "result", nodes=names.counted(len(every), "node"), **counts), *remarks),
         sections(
             Section("", (Form(blanks=tuple(parties.items())),)),
@@ -226,9 +221,9 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
     return Document(say("protocol", "title"), campaign_names, text.origin(campaigns[0].verdict), (page,), site)
 
 
-def _outcome(campaign: JudgedCampaign, name: str) -> Outcome | None:
-    node = campaign.verdict.nodes.get(name)
-    return node.outcome if node is not None else None
+def _mark(of: Decision | Accepted) -> Mark:
+    symbol, color = _MARKS[of]
+    return Mark(symbol, of, color)
 
 
 def judged(folder: Path) -> JudgedCampaign:
@@ -288,7 +283,7 @@ def _rules(campaign: JudgedCampaign, *, several: bool) -> Section:
         )
         for limit in rules.limits[:_MOST_ROWS]
     )
-    waivers = tuple((s.node, s.finding, s.reason, s.until.isoformat()) for s in rules.waivers[:_MOST_ROWS])
+    waivers = tuple((of.node, of.finding, of.reason, of.until.isoformat()) for of in rules.waivers[:_MOST_ROWS])
     repairs = tuple((repair.node, repair.at, repair.what) for repair in rules.repairs[:_MOST_ROWS])
     return Section(
         f"Tolerances and limits{f' of {campaign.verdict.campaign}' if several else ''}",
@@ -371,7 +366,7 @@ def _nodes(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accepted])
                 next(serials, say("not_recorded")),
                 str(len(boots)),
                 *(Mark.of(entry.outcome) if entry is not None else say("protocol", "absent") for entry in entries),
-                Mark(*_RESULT_MARKS[of_node]),
+                _mark(of_node),
             )
         )
     header = ("node", "rack", "serial numbers", "boots", *(c.verdict.campaign for c in campaigns), "result")

@@ -61,21 +61,13 @@ def cache_sentence(name: str, cache: Any) -> str:
 
     A plateau that reaches half of the reported size agrees with it: a cache is never available up to its full size.
     """
-    reported, effective = _size(cache.reported_bytes), _size(cache.effective_bytes)
+    reported, effective = (names.binary_size(size, "bytes") for size in (cache.reported_bytes, cache.effective_bytes))
     if not cache.effective_bytes:
         return say("readings", "curve", "none", cache=name, reported=reported)
     found = f"{cache.latency_ns:.1f} ns up to {effective}"
     if cache.effective_bytes >= cache.reported_bytes / 2:
         return f"{name}: {found}, reported size {reported}"
     return say("readings", "curve", "other", cache=name, effective=effective, latency=found, reported=reported)
-
-
-def _size(size_bytes: int) -> str:
-    """Bytes as KiB, MiB or GiB, without a needless fraction."""
-    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size_bytes >= factor:
-            return f"{size_bytes / factor:.4g} {unit}"
-    return f"{size_bytes} bytes"
 
 
 def _loaded(data: JobMeasurement) -> Iterator[str]:
@@ -151,21 +143,9 @@ def _ring(data: JobMeasurement) -> Iterator[str]:
     wr, rd, wr_own, rd_own = (names.duration(1e9 * float(np.nanmean(seconds[key]))) for key in keys)
     longest_s = float(np.nanmax([seconds["writer_s"], seconds["reader_s"]]))
     gib = len(seconds["writer_s"]) * int(data.header.get("slice_bytes", 0)) / (1 << 30)
-    total = (
-        f"; {gib:.3g} GiB in {names.duration(1e9 * longest_s)} ({gib / longest_s:.3g} GiB/s by lines)" if gib else ""
-    )
-    yield (
-        say(
-            "readings",
-            "ring",
-            pairs=names.counted(len(seconds["writer_s"]), "pair"),
-            writer=wr,
-            reader=rd,
-            writer_own=wr_own,
-            reader_own=rd_own,
-            total=total,
-        )
-    )
+    by_lines = f"{gib:.3g} GiB in {names.duration(1e9 * longest_s)} ({gib / longest_s:.3g} GiB/s by lines)"
+    total, pairs = f"; {by_lines}" if gib else "", names.counted(len(seconds["writer_s"]), "pair")
+    yield say("readings", "ring", pairs=pairs, writer=wr, reader=rd, writer_own=wr_own, reader_own=rd_own, total=total)
 
 
 def _sizes(data: JobMeasurement) -> Iterator[str]:
@@ -195,17 +175,15 @@ def _contended(data: JobMeasurement) -> Iterator[str]:
         best, worst = at[rates[at].argmax()], at[rates[at].argmin()]
         most, least = (f"CPUs {a[n]} and {b[n]} ({names.quantity(float(rates[n]), '1/s')})" for n in (best, worst))
         ends = f"most {most}, least {least}" if best != worst else most
-        yield (
-            say(
-                "readings",
-                "contended",
-                kind=kind,
-                ends=ends,
-                success_low=names.percent(shares[at].min()),
-                success_high=names.percent(shares[at].max()),
-                fairness_low=f"{fairness[at].min():.2f}",
-                fairness_high=f"{fairness[at].max():.2f}",
-            )
+        yield say(
+            "readings",
+            "contended",
+            kind=kind,
+            ends=ends,
+            success_low=names.percent(shares[at].min()),
+            success_high=names.percent(shares[at].max()),
+            fairness_low=f"{fairness[at].min():.2f}",
+            fairness_high=f"{fairness[at].max():.2f}",
         )
 
 

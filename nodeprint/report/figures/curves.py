@@ -24,7 +24,7 @@ from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
 from nodeprint.report.message_rates import messages_at_once
-from nodeprint.report.names import row, shortened
+from nodeprint.report.names import binary_size, row, shortened
 from nodeprint.settings.texts import say
 
 #: A line of the node, of its peers, or one beside another line, which is thin and has no points.
@@ -127,7 +127,7 @@ def _scale(ax: Axes, data: xr.Dataset, style: Style, *, timed: bool) -> None:
     if how.get("log_x"):
         ax.set_xscale("log", base=2)
         ax.xaxis.set_major_locator(LogLocator(2, numticks=max(2, letters(ax, 1.0, style) // 10)))
-        ax.xaxis.set_major_formatter(FuncFormatter(_bytes))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda size, _: binary_size(size, "B")))
         ax.xaxis.set_minor_formatter(NullFormatter())
     if how.get("log_y"):
         ax.set_yscale("log")
@@ -153,13 +153,6 @@ def _legend(ax: Axes, names: Sequence[str], style: Style) -> None:
         columnspacing=1.2,
         labelspacing=0.2,
     )
-
-
-def _bytes(size: float, _: object) -> str:
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size >= unit:
-            return f"{size / unit:g} {name}"
-    return f"{size:g} B"
 
 
 # --- curves of measurements ---

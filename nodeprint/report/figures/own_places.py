@@ -12,7 +12,7 @@ from nodeprint.data.places.layout import SOCKET, Ints, codes
 from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedNode, os_places
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
+from nodeprint.judge.verdict import Finding, Verdict
 from nodeprint.report.figures import tolerance_band
 from nodeprint.report.figures.figure_data import named
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, median_of_runs
@@ -30,11 +30,7 @@ def unsuspected_peers(verdict: Verdict, levels: NodeLevels, node: str) -> tuple[
     """Return the nodes of a node's group without a finding of this measurement that counts; if none, all others."""
     measurement, nodes = levels.quantity.measurement, verdict.nodes
     group = [name for name in levels.rows if name != node and nodes[name].group == nodes[node].group]
-    return tuple(name for name in group if not _has_finding(nodes[name], measurement)) or tuple(group)
-
-
-def _has_finding(node: NodeVerdict, measurement: str) -> bool:
-    return any(finding.measurement == measurement for finding in node.counted)
+    return tuple(n for n in group if not any(of.measurement == measurement for of in nodes[n].counted)) or tuple(group)
 
 
 def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[str] = ()) -> xr.Dataset:

@@ -15,7 +15,7 @@ from nodeprint.data.job import run_medians
 from nodeprint.data.job.jobs import Job
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Outcome
-from nodeprint.judge.verdict import Finding, NodeVerdict
+from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
@@ -122,12 +122,14 @@ def _appendix(
     """Return the parts that paper omits: all tables and figures."""
     verdict = campaign.verdict.nodes[node]
     cells = () if alone else _cells(campaign, node, verdict, jobs)
+    others = (f for f in verdict.findings if not f.counts)  # they do not affect the outcome
+    other_findings = (f"{text.finding_sentence(f)} {' '.join(text.finding_details(f))}".strip() for f in others)
     return appendix(
         Section("Further findings", findings),
         Section("Further matrices", tuple(_matrices(campaign, node, verdict, jobs))),
         Section(say("headings", "cells"), (cell_table(verdict.cells), *cells[1:])),
         Section(say("headings", "node_agreements"), (agreement_table(verdict.agreements),)),
-        Section("Other findings", _others([finding for finding in verdict.findings if not finding.counts])),
+        Section("Other findings", (Bullets(tuple(other_findings)),)),
         Section("Runs", (_runs(jobs, verdict),)),
         Section("Warnings", tuple(Advice(*_advice(warning)) for warning in verdict.warnings)),
         Section(
@@ -193,13 +195,6 @@ def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
     if verdict.counted and fields.get("bios") and not fields.get("serials"):
         rows["serial numbers"] = say("no_serials")
     return tuple((key, str(value)) for key, value in rows.items() if value)
-
-
-def _others(findings: Sequence[Finding]) -> tuple[Block, ...]:
-    """Return findings that do not affect the outcome, one line each."""
-    return (
-        Bullets(tuple(f"{text.finding_sentence(f)} {' '.join(text.finding_details(f))}".strip() for f in findings)),
-    )
 
 
 def _matrix(
@@ -381,8 +376,7 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
 
 def _together(values: Sequence[float], unit: str) -> str:
     """Return a median, or the lowest and the highest of several."""
-    low, high = (names.quantity(end, unit) for end in (min(values), max(values)))
-    return low if low == high else f"{low} to {high}"
+    return " to ".join(dict.fromkeys(names.quantity(end, unit) for end in (min(values), max(values))))
 
 
 def _advice(warning: Mapping[str, str]) -> tuple[str, str]:

@@ -137,16 +137,12 @@ def of_finding(
         places=names.counted(own, "place"),
         tolerance=f"{finding.tolerance * 100:.3g}",
     )
-    key = "own_beside" if own < data.sizes["place"] else "own_places"
-    caption = say(
-        "figures",
-        key,
-        measured=_title(finding.measurement),
-        node=_called(campaign, node, finding.measurement),
-        places=places,
+    key, called = (
+        "own_beside" if own < data.sizes["place"] else "own_places",
+        _called(campaign, node, finding.measurement),
     )
-    name = f"finding-{number}"
-    return (picture(campaign, node, name, strips.strip, data, width, caption, alt),)
+    caption = say("figures", key, measured=_title(finding.measurement), node=called, places=places)
+    return (picture(campaign, node, f"finding-{number}", strips.strip, data, width, caption, alt),)
 
 
 def _pairs_drawn(data: xr.Dataset) -> str:
@@ -160,15 +156,8 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int) -> tup
     if not finding.runs or finding.of_limit:
         return ()
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
-    tolerance = f"{finding.tolerance * 100:.3g}%"
-    alt = say(
-        "alt",
-        "runs",
-        beyond=beyond,
-        runs=len(finding.runs),
-        component=names.component(finding.component),
-        tolerance=tolerance,
-    )
+    tolerance, component = f"{finding.tolerance * 100:.3g}%", names.component(finding.component)
+    alt = say("alt", "runs", beyond=beyond, runs=len(finding.runs), component=component, tolerance=tolerance)
     data = interval_rows.of_finding(finding, share=finding.unit == "share")
     return (picture(campaign, node, f"runs-{number}", interval_rows.intervals, data, SMALL, alt),)
 
@@ -205,10 +194,8 @@ def _histogram(
 def _extent(data: xr.Dataset) -> str:
     """Return the minimum, mean and maximum of a matrix in words."""
     value, unit = data.value, data.value.attrs["units"]
-    ends = (float(of) for of in (value.min(), value.mean(), value.max()))
-    return say(
-        "figures", "extent", **dict(zip(("low", "mean", "high"), (f"{of:.3g} {unit}" for of in ends), strict=True))
-    )
+    low, mean, high = (f"{float(of):.3g} {unit}" for of in (value.min(), value.mean(), value.max()))
+    return say("figures", "extent", low=low, mean=mean, high=high)
 
 
 def matrices(campaign: Campaign, node: str, measurement: str, width: float = LARGE) -> Iterator[Picture]:
@@ -526,15 +513,8 @@ def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture
             caption += say("figures", "two_inside", component=_finest(inside[0]))
         if limits is not None:
             data = tuple(matrix.scaled(square, *limits) for square in data)
-        yield picture(
-            campaign,
-            CLUSTER,
-            "two-nodes-messages" if messages else "two-nodes",
-            side_by_side.side_by_side,
-            data,
-            PAGE,
-            caption,
-        )
+        name = "two-nodes-messages" if messages else "two-nodes"
+        yield picture(campaign, CLUSTER, name, side_by_side.side_by_side, data, PAGE, caption)
         if messages:
             for name, square in zip(pair, data, strict=True):
                 yield _histogram(campaign, CLUSTER, name, measurement, square, HALF)
@@ -616,19 +596,12 @@ def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[P
         )
         if is_split:
             data = data.assign_coords(node=[f"{nodes[name].group}: {name}" for name in shown])
-        order = ""
+        order = say("figures", "maps_findings") if any(name in marked for name in shown) else ""
         if is_split:
             order = say("figures", "maps_groups", group=nodes[names_of[0]].group)
-        elif any(name in marked for name in shown):
-            order = say("figures", "maps_findings")
-        caption = say(
-            "figures",
-            "maps",
-            measured=_title(measurement),
-            peers=names.counted(len(peers), "node"),
-            order=order,
-            shown=f" The first {len(shown)} of {len(compared)} nodes." if len(compared) > len(shown) else "",
-        )
+        first = f" The first {len(shown)} of {len(compared)} nodes." if len(compared) > len(shown) else ""
+        counted = names.counted(len(peers), "node")
+        caption = say("figures", "maps", measured=_title(measurement), peers=counted, order=order, shown=first)
         if of_job := [called for name in shown if (called := _called(campaign, name, measurement)) != name]:
             caption += say("figures", "maps_of_job", nodes=names.listed(of_job))
         name = "difference-maps-messages" if messages else "difference-maps"
@@ -642,9 +615,8 @@ def _compared(campaign: Campaign, messages: bool) -> Iterator[tuple[str, list[st
         yield from _kinds(campaign, messages)
         return
     by_layout: dict[tuple[str, bytes], list[list[str]]] = {}
-    for measurement, members in sorted(
-        _kinds(campaign, messages), key=lambda kind: campaign.verdict.nodes[kind[1][0]].group
-    ):
+    kinds = sorted(_kinds(campaign, messages), key=lambda kind: campaign.verdict.nodes[kind[1][0]].group)
+    for measurement, members in kinds:
         key = (measurement, campaign.levels(measurement, members[0]).quantity.layout.key)
         by_layout.setdefault(key, []).append(members)
     for (measurement, _), groups in by_layout.items():
@@ -720,11 +692,8 @@ def _kinds(campaign: Campaign, messages: bool) -> Iterator[tuple[str, list[str]]
     order = sorted(nodes, key=lambda name: (severity(nodes[name]), natural(name)))
     for quantity in (of for of in campaign.fleet.pairs if is_of_messages(of) is messages):
         measured_nodes = {campaign.fleet.nodes[number].name for number in quantity.newest_rows}
-        of_kind = [
-            name
-            for name in order
-            if name in measured_nodes and nodes[name].outcome.entry.measured and name not in listed
-        ]
+        new = [name for name in order if name in measured_nodes and name not in listed]
+        of_kind = [name for name in new if nodes[name].outcome.entry.measured]
         for group in dict.fromkeys(nodes[name].group for name in of_kind):
             yield quantity.measurement, [name for name in of_kind if nodes[name].group == group]
         listed |= set(of_kind)
@@ -746,9 +715,8 @@ def tolerances_map(campaign: Campaign) -> Iterator[Picture]:
     data = matrix_tables.agreements_of(campaign.verdict, shown) if len(share) > 1 else None
     if data is not None:
         caption = say("captions", "agreements")
-        caption += (
-            say("captions", "agreements_most", shown=len(shown), nodes=len(share)) if len(shown) < len(share) else ""
-        )
+        if len(shown) < len(share):
+            caption += say("captions", "agreements_most", shown=len(shown), nodes=len(share))
         yield picture(campaign, CLUSTER, "tolerances", matrix.matrix, data, LARGE, caption)
 
 
@@ -795,12 +763,8 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
     data = fabric_figures.medians(fabric)
     unit = data.value.attrs["units"]
     title = say("figures", "messages_from", measured=_title(fabric.measurement))
-    caption = say(
-        "figures",
-        "messages",
-        measured=title,
-        marked=say("figures", "messages_marked") if "marked" in data.coords else "",
-    )
+    marked = say("figures", "messages_marked") if "marked" in data.coords else ""
+    caption = say("figures", "messages", measured=title, marked=marked)
     alt = _with_ends(caption, (f"medians, {unit}", data.value.to_numpy()))
     stem = f"{fabric.measurement}-{number}"
     yield picture(campaign, CLUSTER, stem, matrix.matrix, data, HALF, caption, alt)

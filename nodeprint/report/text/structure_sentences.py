@@ -367,17 +367,11 @@ def _outside(die: SocketDie, difference: LevelDifference, component: str) -> str
             component=f"{component}s" if several else component,
             **text.changed(several=several),
         )
-    level = _mean((difference.first_ns, len(die.near)), (difference.second_ns, len(die.far)))
-    sentence = say("quadrants", "outside_level", socket=die.socket, level=names.duration(level))
-    if math.isnan(difference.half_ns):
-        return sentence
-    return (
-        f"{sentence} {say('quadrants', 'outside_alike', component=component, most=names.duration(difference.most_ns))}"
-    )
-
-
-def _mean(*levels: tuple[float, int]) -> float:
-    return sum(level * count for level, count in levels) / sum(count for _, count in levels)
+    level = float(np.average([difference.first_ns, difference.second_ns], weights=[len(die.near), len(die.far)]))
+    words = [say("quadrants", "outside_level", socket=die.socket, level=names.duration(level))]
+    if not math.isnan(difference.half_ns):
+        words.append(say("quadrants", "outside_alike", component=component, most=names.duration(difference.most_ns)))
+    return " ".join(words)
 
 
 def _interval(difference: LevelDifference) -> str:
