@@ -197,15 +197,12 @@ def _ports(data: JobMeasurement, port_known: bool) -> Iterator[str]:
             loads, stores = (float(_median(_median(of_runs, axis=1), axis=0)) for of_runs in each)
             count = int(np.isfinite(each[0]).any(axis=0).sum())
             component = level_name(scope)
-            rates_of_one = say(
-                "readings",
-                "port",
-                "rates",
-                component=component,
-                loads=f"{loads / 1e9:.1f}",
-                stores=f"{stores / 1e9:.1f}",
-                count=_medians_of(count, component),
-            )
+            values = {
+                "loads": f"{loads / 1e9:.1f}",
+                "stores": f"{stores / 1e9:.1f}",
+                "count": _medians_of(count, component),
+            }
+            rates_of_one = say("readings", "port", "rates", component=component, **values)
             ghz = f"{loads / _PORT_BYTES_A_CYCLE / 1e9:.2f}"
             clock = say("readings", "port", "clock", rates=rates_of_one, bytes=_PORT_BYTES_A_CYCLE, ghz=ghz)
             yield clock if port_known else rates_of_one

@@ -161,15 +161,8 @@ def junit(verdict: Verdict) -> str:
     for name, node in sorted(verdict.nodes.items()):
         findings = check_scripts.named_node(name, node, imported=verdict.imported).findings
         details = [check_scripts.sentence(finding) for finding in findings]
-        cases.append(
-            case(
-                f"node {name}",
-                node.outcome.entry.junit,
-                node.outcome,
-                text.node_sentence(node, fleet.groups),
-                details,
-            )
-        )
+        element, words = node.outcome.entry.junit, text.node_sentence(node, fleet.groups)
+        cases.append(case(f"node {name}", element, node.outcome, words, details))
     for fabric in verdict.fabric:
         name = f"fabric {fabric.measurement}, partition {fabric.partition}"
         element = fabric.outcome.entry.junit

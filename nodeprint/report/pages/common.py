@@ -221,38 +221,31 @@ def is_on_paper(measurement: str) -> bool:
 
 def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
     """Compare a node with its tolerances by metric: the closest component, and the smallest tolerance that it meets."""
-    rows: list[tuple[Cell, ...]] = []
-    for agreement in agreements:
-        remedy = text.agreement_remedy(agreement)
-        rows.append(
-            (
-                text.named("metrics", agreement.metric),
-                "yes" if agreement.criterion else "",
-                text.noun_phrase(agreement),
-                names.percent(agreement.effect),
-                *agreement_numbers(agreement),
-                f"{agreement.share * 100:.0f}%" if math.isfinite(agreement.share) else "",
-                remedy if agreement.share > 1 else "",
-            )
-        )
-    header = (
-        "metric",
-        "criteria",
-        "nearest to its tolerance",
-        "differs by",
-        "the same within",
-        "tolerance",
-        "used",
-        "to resolve it",
-    )
-    return without_empty(Table(header, tuple(rows), "lllrrrrl", 2))
+    rows = [
+        {
+            "metric": text.named("metrics", agreement.metric),
+            "criteria": "yes" if agreement.criterion else "",
+            "nearest to its tolerance": text.noun_phrase(agreement),
+            "differs by": names.percent(agreement.effect),
+            **agreement_numbers(agreement),
+            "used": names.whole_percent(agreement.share),
+            "to resolve it": text.agreement_remedy(agreement) if agreement.share > 1 else "",
+        }
+        for agreement in agreements
+    ]
+    return tabulated(rows, "lllrrrrl", 2)
 
 
-def agreement_numbers(agreement: Agreement) -> tuple[str, str]:
+def agreement_numbers(agreement: Agreement) -> dict[str, str]:
     """Return the smallest tolerance that an agreement meets, or why none is known, and its tolerance."""
     unknown = say("agreement_unknown", "no center" if agreement.runs > 1 else "one run")
     within = names.tolerance(agreement.within) if math.isfinite(agreement.within) else unknown
-    return within, names.tolerance(agreement.tolerance)
+    return {"the same within": within, "tolerance": names.tolerance(agreement.tolerance)}
+
+
+def tabulated(rows: Sequence[Mapping[str, Cell]], align: str, wide: int = -1) -> Table:
+    """Return a table of rows by the titles of their columns, without its empty columns."""
+    return without_empty(Table(tuple(rows[0]) if rows else (), tuple(tuple(row.values()) for row in rows), align, wide))
 
 
 def without_empty(table: Table) -> Table:

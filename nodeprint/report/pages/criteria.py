@@ -6,12 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from nodeprint.judge.verdict import Agreement, Limit, Verdict
+from nodeprint.judge.verdict import Limit, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Table
-from nodeprint.report.pages.common import agreement_numbers, without_empty
-
-_HEADER = ("criterion", "tolerance", "detectable from", "closest to its tolerance", "the same within", "its tolerance")
+from nodeprint.report.pages.common import agreement_numbers, tabulated
 
 
 def table(verdict: Verdict) -> Table:
@@ -29,20 +27,19 @@ def table(verdict: Verdict) -> Table:
     for metric, of_metric in limits.items():
         nearest = closest.get(metric)
         ends = [end for of in of_metric for end in (of.tolerance_low, of.tolerance, of.tolerance_high)]
+        on = text.of_node(text.same_node_of(nearest, verdict)) if nearest is not None else ""
+        numbers = agreement_numbers(nearest) if nearest is not None else {}
         rows.append(
-            (
-                text.named("metrics", metric),
-                _range(ends, names.tolerance),
-                _range([limit.effect for limit in of_metric], names.percent),
-                *(_closest(nearest, verdict) if nearest is not None else ("", "", "")),
-            )
+            {
+                "criterion": text.named("metrics", metric),
+                "tolerance": _range(ends, names.tolerance),
+                "detectable from": _range([limit.effect for limit in of_metric], names.percent),
+                "closest to its tolerance": text.noun_phrase(nearest) + on if nearest is not None else "",
+                "the same within": numbers.get("the same within", ""),
+                "its tolerance": numbers.get("tolerance", ""),
+            }
         )
-    return without_empty(Table(_HEADER, tuple(rows), "lrrlrr", 3))
-
-
-def _closest(agreement: Agreement, verdict: Verdict) -> tuple[str, ...]:
-    component = text.noun_phrase(agreement) + text.of_node(text.same_node_of(agreement, verdict))
-    return component, *agreement_numbers(agreement)
+    return tabulated(rows, "lrrlrr", 3)
 
 
 def _range(values: Sequence[float], words: Callable[[float], str]) -> str:

@@ -56,6 +56,7 @@ from nodeprint.report.pages.common import (
     finding_block,
     further_cells,
     main_cells,
+    tabulated,
     without_empty,
 )
 from nodeprint.report.pages.judged_campaign import Campaign
@@ -286,24 +287,21 @@ def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
     summary = structure_sentences.structure_summary(seen)
     if matrix.structure_at(levels, node) is None:
         return [Text(summary), *odd]
-    rows = tuple(
-        (
-            level_name(level.name),
-            str(len(groups)),
-            names.listed(map(str, sorted({len(group) for group in groups}))),
-            "; ".join(map(list_text, groups)) if len(groups) <= _MOST_GROUPS else "",
-            _of_classes(level.within),
-            _of_classes(level.between),
-            f"{level.stability:.2f}",
-        )
+    rows = [
+        {
+            "level": level_name(level.name),
+            "groups": str(len(groups)),
+            "CPUs in each": names.listed(map(str, sorted({len(group) for group in groups}))),
+            "CPUs": "; ".join(map(list_text, groups)) if len(groups) <= _MOST_GROUPS else "",
+            "within": _of_classes(level.within),
+            "to the next": _of_classes(level.between),
+            "stability": f"{level.stability:.2f}",
+        }
         for level, groups in seen.own_groups()
-    )
+    ]
     if not rows:
-        none = Text(say("no_labels", "none"))
-        return [none, *odd]
-    header = ("level", "groups", "CPUs in each", "CPUs", "within", "to the next", "stability")
-    heading = Text(say("no_labels", "found"))
-    return [Text(summary), heading, without_empty(Table(header, rows, "lrrlllr")), *odd]
+        return [Text(say("no_labels", "none")), *odd]
+    return [Text(summary), Text(say("no_labels", "found")), tabulated(rows, "lrrlllr"), *odd]
 
 
 def _of_classes(classes: Sequence[PairClass]) -> str:
@@ -347,7 +345,7 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
     invalid = {
         (disturbance.measurement, disturbance.run) for disturbance in verdict.disturbances if disturbance.invalid
     }
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[dict[str, Cell]] = []
     for job in jobs:
         for name, measured in sorted(job.measured.items()):
             values = run_medians.values_of_runs(measured)
@@ -358,20 +356,19 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
             bad = [run for run in measured.numbers if (name, f"job{job.number}/run{run}") in invalid]
             spread, flagged = run_medians.between_runs(values), run_medians.flagged_share(measured)
             rows.append(
-                (
-                    str(job.number),
-                    name,
-                    str(len(measured.passes)),
-                    str(len(medians)),
-                    _together(medians, run_medians.unit_of(measured)) if alike else "",
-                    names.percent(spread) if spread is not None else "",
-                    names.percent(flagged) if flagged else "",
-                    min(str(run["start_time"]) for run in measured.runs)[:16],
-                    f"✕ invalid: {names.listed(map(str, bad))}" if bad else "",
-                )
+                {
+                    "job": str(job.number),
+                    "measurement": name,
+                    "passes": str(len(measured.passes)),
+                    "runs": str(len(medians)),
+                    "median of runs": _together(medians, run_medians.unit_of(measured)) if alike else "",
+                    "between runs": names.percent(spread) if spread is not None else "",
+                    "flagged": names.percent(flagged) if flagged else "",
+                    "began": min(str(run["start_time"]) for run in measured.runs)[:16],
+                    "": f"✕ invalid: {names.listed(map(str, bad))}" if bad else "",
+                }
             )
-    header = ("job", "measurement", "passes", "runs", "median of runs", "between runs", "flagged", "began", "")
-    return without_empty(Table(header, tuple(rows), "llrrrrrll"))
+    return tabulated(rows, "llrrrrrll")
 
 
 def _together(values: Sequence[float], unit: str) -> str:

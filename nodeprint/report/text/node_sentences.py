@@ -77,14 +77,8 @@ def _kind(node: NodeVerdict) -> tuple[Any, ...]:
     )
     known = tuple((finding.id, without_cpus(finding.component.where), finding.waived) for finding in node.accepted)
     details = tuple(reason.detail for reason in node.reasons[:1])
-    return (
-        node.outcome,
-        node.group,
-        tuple((reason.key, reason.of, *reason.values.items()) for reason in node.reasons),
-        details,
-        findings,
-        known,
-    )
+    reasons = tuple((reason.key, reason.of, *reason.values.items()) for reason in node.reasons)
+    return node.outcome, node.group, reasons, details, findings, known
 
 
 def node_sentence(node: NodeVerdict, groups: Sequence[Group] = ()) -> str:

@@ -159,16 +159,8 @@ def peak(node: NodeVerdict) -> list[str]:
     if memory is not None and "bandwidth" in shown:
         source = "by_processor" if memory.by_processor else "by_modules"
         less = say("peak", "less", memory=memory.name) if memory.could_be_more else ""
-        words.append(
-            say(
-                "peak",
-                "bandwidth",
-                memory=memory.most_name,
-                rate=names.quantity(memory.most_bytes_per_s, "B/s"),
-                source=say("peak", source),
-                less=less,
-            )
-        )
+        rate, by = names.quantity(memory.most_bytes_per_s, "B/s"), say("peak", source)
+        words.append(say("peak", "bandwidth", memory=memory.most_name, rate=rate, source=by, less=less))
     return words + ([say("peak", "load", flops=cycle)] if "load" in shown else [])
 
 
