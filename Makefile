@@ -53,7 +53,7 @@ lint-workflow: able-to-test
 	zizmor --offline --quiet .github
 
 lint-shell: able-to-test
-	shellcheck -x -P SCRIPTDIR workflow/run kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/system/cluster/run tests/system/cluster/replay tests/support/fake_slurm.sh $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest/linktest.sh tests/system/fresh/run tests/system/offline/run tests/system/emulated/init tests/system/emulated/initramfs tests/support/fake_kernel.sh kernels/node-run .ci/run
+	shellcheck -x -P SCRIPTDIR workflow/run kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/system/cluster/run tests/system/cluster/replay tests/support/fake_slurm.sh $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest/linktest.sh kernels/command/command.sh tests/system/fresh/run tests/system/offline/run tests/system/emulated/init tests/system/emulated/initramfs tests/support/fake_kernel.sh kernels/node-run .ci/run
 
 lint-ansible: able-to-test
 	ansible-lint --offline --strict --profile production ansible

@@ -14,6 +14,8 @@ COMMANDS = "nodeprint.commands"
 REFERENCES = "nodeprint.references"
 #: What starts node-run on the nodes, as in nodeprint/campaign/launchers/launcher.py.
 LAUNCHERS = "nodeprint.launchers"
+#: Readers of what a site's own commands print, for rooms below them: nodeprint/readers/site_values.py.
+SITE_VALUES = "nodeprint.site_values"
 #: Entry points of nodeprint itself that a clone has too, which is not installed: the workflow's rules run one.
 _OWN = {
     LAUNCHERS: {
@@ -21,7 +23,11 @@ _OWN = {
         "slurm": "nodeprint.campaign.launchers.slurm:SlurmLauncher",
         "ansible": "nodeprint.campaign.launchers.ansible:AnsibleLauncher",
         "gridengine": "nodeprint.campaign.launchers.gridengine:GridEngineLauncher",
-    }
+    },
+    SITE_VALUES: {
+        "names": "nodeprint.readers.site_values:reader_names",
+        "read": "nodeprint.readers.site_values:read",
+    },
 }
 
 

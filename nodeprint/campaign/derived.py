@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Literal
 
 #: Of all that is in it, and of the rules that it is made by: one more where either changes.
-SCHEMA = 14
+SCHEMA = 15
 
 FOLDER = "store"
 #: The fleet as arrays; what is read of each node for itself; what came of each node, which the workflow waits for.
 FLEET, NODES, STATES = f"{FOLDER}/fleet", f"{FOLDER}/nodes", f"{FOLDER}/fleet.json"
 #: Characters of a name that is made of a metric's; file systems take 255 bytes with what follows it.
 _LONGEST_STEM = 100
-#: What came of a node. `wrong`: of a table alone, that a benchmark found its own result wrong on it.
+#: What came of a node. `wrong`: a benchmark of a table or a site's own command found its own result wrong on it.
 State = Literal["measured", "refused", "not measured", "wrong"]
 
 

@@ -90,6 +90,8 @@ def prepare(
     added = _add_what_is_new(complete, plan, more_runs) if former else {}
     _set_aside_what_lacks(complete, is_available)
     unusable = gathered.unusable(folder)
+    if former and former.get("measurements", []) != checked_yaml.plain(config)["measurements"]:
+        unusable = {}  # another reader may read what the last one could not
     nodes = [_beside_links(folder, node) for node in nodes]
     nodes = [_refreshed(folder, node, plan, hashes, read_whole, unusable.get(node.node), here=here) for node in nodes]
     _set_fabric_aside(fabric_job(folder, nodes), config)
@@ -240,7 +242,7 @@ def _refuse_other_arguments(folder: Path, former: Mapping[str, Any], config: Con
 def _changed(former: Mapping[str, Any], config: Config) -> list[str]:
     """The keys that ask for other arguments than in the campaign's call before this one."""
     now = checked_yaml.plain(config)
-    return [key for key in ("preset", "arguments") if former.get(key, now[key]) != now[key]]
+    return [key for key in ("preset", "arguments", "measurements") if former.get(key, now[key]) != now[key]]
 
 
 def _refuse_to_begin_anew(folder: Path, former: Mapping[str, Any], config: Config, pending: Iterable[Node]) -> None:

@@ -24,6 +24,7 @@ from nodeprint.campaign.launchers.launcher import RUNS, Scheduler
 from nodeprint.campaign.launchers.launcher_registry import launcher
 from nodeprint.errors import NodeprintError
 from nodeprint.settings import config as configuration
+from nodeprint.settings.config_file import COMMAND
 
 #: What node-run writes into its log when it begins with a measurement, and what a kernel writes while it measures.
 _BEGINS = re.compile(r"^(?P<time>\S+) node-run: run (?P<run>[0-9]{1,9}) of \d+: (?P<name>\S+)$")
@@ -147,14 +148,16 @@ class CampaignProgress:
         planned_s: Mapping[str, float],
         limit_s: float = math.inf,
         title: str = "",
+        limits: Collection[str] = (),
     ) -> None:
         """`jobs` are the directories of the nodes' current jobs by node. `planned_s` are the kernels' own plans,
-        `limit_s` is the scheduler's time limit for a job, and `title` is how sentences name the scheduler."""
+        `limit_s` is the scheduler's time limit for a job, and `title` is how sentences name the scheduler. The plans of
+        `limits` are the time limits of the site's commands, which say nothing of the speed of kernels."""
         self.folder, self.jobs, self.steps = folder, jobs, list(steps)
         self._seen: State | None = None
         self._until = 0.0
         self._planned, self._taken, self._limit_s = dict(planned_s), dict[str, float](), limit_s
-        self._title = title
+        self._title, self._limits = title, frozenset(limits)
         self._slowdown = 1.0
         self._ended: dict[str, NodeProgress] = {}
         self._done = {name: complete(job, self.steps) for name, job in jobs.items()}
@@ -200,11 +203,14 @@ class CampaignProgress:
         The first, short measurements say little of the others. So the expected slowdown counts as if a fifth of the
         plan had confirmed it.
         """
-        both = set(self._planned) & set(self._taken)
+        both = (set(self._planned) & set(self._taken)) - self._limits
         planned_s, taken_s = (sum(seconds[name] for name in both) for seconds in (self._planned, self._taken))
-        expected_s = _EARLY * sum(self._planned.values())
+        expected_s = _EARLY * sum(seconds for name, seconds in self._planned.items() if name not in self._limits)
         scale = (self._slowdown * expected_s + taken_s) / (expected_s + planned_s) if expected_s else 1.0
-        return {name: seconds * scale for name, seconds in self._planned.items()} | self._taken
+        planned = {
+            name: seconds if name in self._limits else seconds * scale for name, seconds in self._planned.items()
+        }
+        return planned | self._taken
 
     def _node(self, name: str, row: Sequence[str] | None, lost: bool) -> NodeProgress:
         if name in self._ended:
@@ -342,7 +348,8 @@ def watch(folder: Path, only: Collection[str] = ()) -> CampaignProgress:
             planned[row.name] = plans.process_seconds(Path("kernels/build"), row.kernel, arguments)
     minutes = named.jobs(config).minutes if isinstance(named, Scheduler) else 0
     limit_s = 60.0 * minutes if minutes else math.inf
-    return CampaignProgress(folder, jobs, configuration.steps(plan), planned, limit_s, named.title)
+    limits = [row.name for row in plan if row.kernel == COMMAND]
+    return CampaignProgress(folder, jobs, configuration.steps(plan), planned, limit_s, named.title, limits)
 
 
 def queue_rows(folder: Path) -> dict[str, list[str]]:

@@ -17,6 +17,7 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Metric, MetricPrior, PairClass
 from nodeprint.settings import checked_yaml, former_keys
+from nodeprint.settings.config_file import site_measurements
 from nodeprint.settings.measurements import measurements
 from nodeprint.settings.texts import say
 
@@ -40,7 +41,7 @@ def rules_of(campaign: Path) -> Acceptance:
     """
     path = kept(campaign)
     if path is None:
-        return Acceptance()
+        return with_site_measurements(Acceptance(), campaign)
     content = former_keys.with_new_names(checked_yaml.read(path), Acceptance.__struct_fields__)
     metrics = content.get("metrics")
     if isinstance(metrics, dict):
@@ -50,7 +51,7 @@ def rules_of(campaign: Path) -> Acceptance:
             for name, metric in metrics.items()
         }
         content["metrics"] = named
-    return _checked(content, path)
+    return with_site_measurements(_checked(content, path), campaign)
 
 
 def _checked(content: dict[str, Any], path: Path) -> Acceptance:
@@ -87,19 +88,35 @@ def of_surveys(rules: Acceptance, fleet: PackedFleet) -> Acceptance:
 
 
 def of_metrics(rules: Acceptance, fleet: PackedFleet) -> Acceptance:
-    """Add the rules of each metric of a table, and its deciding metrics. For any other fleet, return `rules` unchanged.
-    Raises NodeprintError if no metric of the table decides."""
+    """Add the rules of each metric of a table or of a site's own command, and its deciding metrics.
+
+    A table has no other ones. For any other fleet, return `rules` unchanged. Raises NodeprintError if none decides.
+    """
     metrics = {
-        q.measurement: rules.metrics.get(q.measurement) or rules.metrics.get(q.operation) or _usual(q.unit, rules)
+        q.measurement: next(
+            (rules.metrics[name] for name in names_of(q) if name in rules.metrics), _usual(q.unit, rules)
+        )
         for q in _metrics(fleet)
     }
     if not metrics:
         return rules
-    criteria = tuple(name for name, metric in metrics.items() if metric.criterion)
+    others = rules.criteria if len(metrics) < len(fleet.quantities) else ()
+    criteria = (*others, *(name for name, metric in metrics.items() if metric.criterion))
     if not criteria:
         advice = "leave `criterion: false` out of one of them"
         raise NodeprintError("no metric of the table decides", key="metrics", advice=advice)
     return replace(rules, metrics={**rules.metrics, **metrics}, criteria=criteria)
+
+
+def with_site_measurements(rules: Acceptance, campaign: Path) -> Acceptance:
+    """Add the tolerances of the site's own commands in a campaign, by their names; those of `rules` precede."""
+    own = {of.name: Metric(of.tolerance) for of in site_measurements(campaign)}
+    return replace(rules, metrics={**own, **rules.metrics}) if own else rules
+
+
+def names_of(metric: Measured) -> tuple[str, str, str]:
+    """The names that rules of a metric may have: its own, that of its reader, or that of the site's measurement."""
+    return metric.measurement, metric.operation, metric.measurement.partition("/")[0]
 
 
 def _metrics(fleet: PackedFleet) -> list[Measured]:
@@ -156,7 +173,7 @@ def keep(path: Path, campaign: Path) -> Path:
     An equal copy is not rewritten, so nothing is judged again. Returns the path of the copy. Raises NodeprintError with
     the path of the key, or if the copy cannot be written.
     """
-    return keep_rules(load(path), campaign)
+    return keep_rules(with_site_measurements(load(path), campaign), campaign)
 
 
 def keep_rules(rules: Acceptance, campaign: Path) -> Path:

@@ -43,10 +43,14 @@ def judge(campaign: Path, *, baseline: Path | None = None, acceptance: Path | No
 
     Raises NodeprintError if the campaign does not exist, or if `acceptance` or `baseline` cannot be used.
     """
-    rules = accepted.load(acceptance) if acceptance else accepted.rules_of(campaign)
+    rules = (
+        accepted.with_site_measurements(accepted.load(acceptance), campaign)
+        if acceptance
+        else accepted.rules_of(campaign)
+    )
     fleet = packing.pack(campaign)
     place = store.base(campaign)
-    kept = accepted.keep(acceptance, place) if acceptance is not None else accepted.kept(campaign)
+    kept = accepted.keep_rules(rules, place) if acceptance is not None else accepted.kept(campaign)
     judged = _judged(campaign, fleet, rules, kept, baseline)
     path = netcdf_table.write(place / DEVIATIONS, judged.labels, DIMS, VARIABLES, judged.blocks)
     seal.write(place, [path], place / _SEAL)

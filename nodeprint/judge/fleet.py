@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import nearest
 from nodeprint.judge import achieved, agreements, configuration, limits, single_runs
+from nodeprint.judge.acceptance import names_of
 from nodeprint.judge.control_nodes import recheck
 from nodeprint.judge.deviations import of_each_node, run_means
 from nodeprint.judge.groups import Cut, PeerGroup
@@ -308,6 +309,6 @@ def _without_figure(reading: Reading) -> list[Note]:
 def _unknown_metrics(population: Population) -> list[Note]:
     """Notes on tolerances of metrics that are not in the table."""
     quantities = [q for q in population.fleet.quantities if is_metric(q.measurement)]
-    names = {name for q in quantities for name in (q.measurement, q.operation)}
+    names = {name for q in quantities for name in names_of(q)}
     unknown = [name for name in population.rules.metrics if names and name not in names]
     return [Note("no-such-metric", name, nearest(name, names)) for name in unknown]

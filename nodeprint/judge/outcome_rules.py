@@ -199,7 +199,8 @@ def _missing(of: NodeEvidence) -> tuple[str, ...]:
         if np.any(series.usual & ~np.isfinite(series.spreads.of_nodes[position])):
             names.append(series.matrix.name)
     names += [name for name in of.usual if name not in measured]
-    return tuple(dict.fromkeys(names))
+    # of a site's own command that is lacking, its metrics are lacking too
+    return tuple(dict.fromkeys(name for name in names if name.rpartition("/")[0] not in node.lacking))
 
 
 @rule()

@@ -52,14 +52,19 @@ def lines_of(path: Path) -> list[str]:
         raise NodeprintError("not text", where=path, advice="give the tool's output as it was printed")
     if not text.strip():
         raise NodeprintError("empty", where=path, advice="run the tool again and keep what it prints")
-    text = _CONTROL.sub("", text).replace("\r\n", "\n").translate(_SAME).replace("Â±", "±")
-    lines = [line.rpartition("\r")[2] for line in text.rstrip("\n").split("\n")]
+    lines = as_shown(text)
     if any(line.startswith(">") for line in lines) and all(line.startswith(">") for line in lines if line.strip()):
         lines = [line[1:].removeprefix(" ") for line in lines]
     lines = ["" if _FENCE.fullmatch(line) else line for line in lines]
     if not any(line.strip() for line in lines):
         raise NodeprintError("empty but for quotation marks", where=path, advice="give what the tool printed")
     return lines
+
+
+def as_shown(text: str) -> list[str]:
+    """The lines of a text as a terminal shows them."""
+    text = _CONTROL.sub("", text).replace("\r\n", "\n").translate(_SAME).replace("Â±", "±")
+    return [line.rpartition("\r")[2] for line in text.rstrip("\n").split("\n")]
 
 
 def positive(text: str, path: Path, line: int, column: int, quantity: str = "latency") -> float:

@@ -18,7 +18,7 @@ from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers import units
 from nodeprint.readers.value_table import MOST_PLACES, ValueTable
-from nodeprint.settings.measurements import Model, measurements
+from nodeprint.settings.measurements import METRIC_WORDS, Model, measurements
 from nodeprint.settings.texts import say
 
 #: No table says which CPUs a node has: figures are at the places that it names.
@@ -97,16 +97,9 @@ def _side(metric: str, unit: str, better: Mapping[str, units.Better]) -> units.B
     return better.get(metric) or units.better(metric, unit) or "higher"
 
 
-#: Terms of pairs of CPUs, and what outcomes rest on beside the terms of models.
-_TERMS = frozenset((
-    "node", "socket", "class", "quadrant", "link", "ccd", "ccx", "block", "core", "other", "core-to-core", "coherence",
-    "messages", "memory", "memory-latency",
-))  # fmt: skip
-
-
 def called(metric: str) -> str:
     """A metric's name as a measurement: its own, unless nodeprint has a measurement or a term of that name."""
-    taken = {*measurements(), *(model.term for model in models().values()), *_TERMS}
+    taken = {*measurements(), *(model.term for model in models().values()), *METRIC_WORDS}
     return f"{metric} (table)" if metric in taken else metric
 
 

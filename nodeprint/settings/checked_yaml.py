@@ -13,7 +13,7 @@ import re
 from dataclasses import asdict, is_dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args, get_type_hints
 
 import yaml
 
@@ -145,13 +145,13 @@ def typed(content: dict[str, Any], kind: type[T], path: Path | str) -> T:
         key, what, advice = _explained(error)
         raise NodeprintError(what, where=path, key=key, advice=advice or "config/README.md explains every key")
     if is_dataclass(kind):
-        return _filled(content, kind)
+        return cast(T, _filled(content, kind))
     import msgspec  # noqa: PLC0415 (not there where Snakemake alone reads config.yaml)
 
     return msgspec.convert(content, kind)
 
 
-def _filled(content: dict[str, Any], kind: type[T]) -> T:
+def _filled(content: dict[str, Any], kind: Any) -> Any:
     """Checked `content` as the dataclass `kind`."""
     hints = get_type_hints(kind)
     values: dict[str, Any] = {}
@@ -160,6 +160,8 @@ def _filled(content: dict[str, Any], kind: type[T]) -> T:
             values[name] = _filled(value, hints[name])
         elif hints[name] is float:
             values[name] = float(value)
+        elif isinstance(value, list) and is_dataclass(inner := get_args(hints[name])[0]):
+            values[name] = tuple(_filled(item, inner) for item in value)
         else:
             values[name] = tuple(value) if isinstance(value, list) else value
     return kind(**values)

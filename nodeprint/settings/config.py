@@ -14,8 +14,8 @@ from urllib.parse import quote
 from nodeprint import addons, reading
 from nodeprint.errors import NodeprintError, nearest, printable
 from nodeprint.settings import checked_yaml
-from nodeprint.settings.config_file import Config
-from nodeprint.settings.measurements import measurements
+from nodeprint.settings.config_file import COMMAND, Config, SiteMeasurement
+from nodeprint.settings.measurements import METRIC_WORDS, imported, measurements, terms
 
 #: Options that define a measurement, or that node-run sets.
 _NOT_ARGUMENTS = ("--op", "--mode", "--out", "--job", "--run", "--plan", "--help", "--launcher", "--nodes", "--ranks")
@@ -34,13 +34,14 @@ def load(path: Path) -> Config:
 
 def checked(content: dict[str, Any], path: Path | str) -> Config:
     """Return the content of a configuration as its type. Raises NodeprintError naming `path` and the key's path."""
-    config = checked_yaml.typed(content, Config, path)
+    config = checked_yaml.typed(_with_site_file(content, path), Config, path)
     if "measure" not in content:
         by_default = (name for name, known in measurements().items() if config.preset in known.by_default)
         config = replace(config, measure=tuple(by_default))
     if not addons.has(addons.LAUNCHERS, config.launch):
         raise NodeprintError(addons.unknown(addons.LAUNCHERS, config.launch), where=path, key="launch")
     _check_rack_pattern(config.slurm.rack_pattern, path)
+    _check_site_measurements(config.measurements, content, path)
     _check_measure(config, path)
     _check_arguments(config.arguments, path)
     return config
@@ -65,8 +66,58 @@ def again(campaign: Path, nodes: str) -> str:
     return f"make run{own} NODES={shlex.quote(nodes)}"
 
 
+def _with_site_file(content: dict[str, Any], path: Path | str) -> dict[str, Any]:
+    """The content of a configuration with the measurements of the file that its key `measurements` names."""
+    named = content.get("measurements")
+    if not isinstance(named, str):
+        return content
+    file = _site_file(named)
+    if not file.is_file():
+        advice = "name a measurements.yaml or its directory, or write the list here"
+        raise NodeprintError(f"{file} is not there", where=path, key="measurements", advice=advice)
+    own = checked_yaml.read(file)
+    if set(own) != {"measurements"}:
+        raise NodeprintError("has not the one key `measurements`", where=file, advice="write the list under this key")
+    checked_yaml.typed(own, Config, file)
+    return {**content, **own}
+
+
+def _site_file(named: str) -> Path:
+    path = Path(named)
+    return path / "measurements.yaml" if path.is_dir() else path
+
+
+def _check_site_measurements(own: Sequence[SiteMeasurement], content: Mapping[str, Any], path: Path | str) -> None:
+    """See that each of the site's measurements has a name of its own, a command and a known reader."""
+    named = content.get("measurements")
+    where, names = (_site_file(named) if isinstance(named, str) else path), [of.name for of in own]
+    known = _readers() if own else ()
+    for number, of in enumerate(own):
+        if of.name in names[:number]:
+            key, what, advice = "name", f"{of.name} appears twice", "rename one of the two"
+        elif of.name in {*measurements(), *imported(), *terms(), *METRIC_WORDS}:
+            key, what, advice = "name", f"nodeprint has a measurement or metric {of.name}", "choose another name"
+        elif not of.command.strip() or "\0" in of.command:
+            key, what, advice = "command", "no command", "write what `sh -c` is to run"
+        elif known and of.reader not in known:
+            key, what = "reader", f"unknown reader {printable(repr(of.reader), 60)}"
+            advice = f"{nearest(of.reader, known)} known are {', '.join(known)}".strip()
+        else:
+            continue
+        raise NodeprintError(what, where=where, key=f"measurements[{number}].{key}", advice=advice)
+
+
+def _readers() -> Sequence[str]:
+    """The names of readers of values; none where Snakemake alone plans a clone and cannot load them."""
+    try:
+        names: Sequence[str] = addons.load_one(addons.SITE_VALUES, "names")()
+    except ModuleNotFoundError:
+        return ()
+    return names
+
+
 def _check_measure(config: Config, path: Path | str) -> None:
-    known = measurements()
+    known = {*measurements(), *(of.name for of in config.measurements)}
     for number, name in enumerate(config.measure):
         if name not in known:
             what = f"unknown measurement {printable(repr(name), 60)}"
@@ -76,7 +127,7 @@ def _check_measure(config: Config, path: Path | str) -> None:
         else:
             continue
         raise NodeprintError(what, where=path, key=f"measure[{number}]", advice=advice)
-    if not _planned(replace(config, arguments={}), "node"):
+    if not config.measurements and not _planned(replace(config, arguments={}), "node"):
         raise NodeprintError(
             f"preset {config.preset} leaves out every measurement of nodes asked for",
             where=path,
@@ -155,7 +206,17 @@ def plan(config: Config) -> str:
     for name, arguments in _planned(config, "node"):
         runs = config.runs * runs_factor(name, config.preset)
         lines.append(f"{name}\t{measurements()[name].kernel}\t{arguments}\t{runs}\n")
+    lines += [f"{of.name}\t{COMMAND}\t{_command_arguments(of)}\t{config.runs}\n" for of in config.measurements]
     return "".join(lines)
+
+
+#: The option of the kernel `command` that affects no value: results with another limit are compared.
+_LIMIT = re.compile(r" --limit \d+$")
+
+
+def _command_arguments(of: SiteMeasurement) -> str:
+    """The command as one word, as node-run splits arguments at blanks."""
+    return f"--command {quote(of.command, safe='/:=,+@;|&<>()$*?[]~!#^{}')} --limit {of.time_limit}"
 
 
 @dataclass(frozen=True)
@@ -195,7 +256,8 @@ def steps(plan: Sequence[PlanRow]) -> list[tuple[int, str]]:
 
 def left_out(config: Config) -> list[str]:
     """Names of requested measurements for which the preset has no time."""
-    return [name for name in config.measure if measurements()[name].presets[config.preset] is None]
+    known = measurements()
+    return [name for name in config.measure if name in known and known[name].presets[config.preset] is None]
 
 
 def fabric_plan(config: Config) -> list[tuple[str, str]]:
@@ -205,8 +267,9 @@ def fabric_plan(config: Config) -> list[tuple[str, str]]:
 
 def _planned(config: Config, scope: str) -> list[tuple[str, str]]:
     planned = []
-    for name in config.measure:
-        measurement = measurements()[name]
+    known = measurements()
+    for name in filter(known.__contains__, config.measure):
+        measurement = known[name]
         preset = measurement.presets[config.preset]
         if preset is None or measurement.scope != scope:
             continue
@@ -225,8 +288,10 @@ def planned(folder: Path) -> dict[str, str]:
 
 
 def rows(plan: str) -> dict[str, str]:
-    """The arguments of each measurement of a plan, by name."""
-    return {row.name: row.arguments for row in read_plan(plan)}
+    """The arguments of each measurement of a plan that affect its values, by name."""
+    return {
+        row.name: _LIMIT.sub("", row.arguments) if row.kernel == COMMAND else row.arguments for row in read_plan(plan)
+    }
 
 
 def plans_apart(before: Path, after: Path) -> dict[str, tuple[str, str]]:

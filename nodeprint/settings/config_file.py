@@ -6,8 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Literal
 
+from nodeprint import reading
+from nodeprint.settings import checked_yaml
 from nodeprint.settings.keys import key, written
 
 Name = Annotated[str, written(r"^([A-Za-z0-9_][A-Za-z0-9_.-]*)?$", "a name of letters, digits, `_`, `-` and `.`")]
@@ -29,6 +32,8 @@ Command = Annotated[
     written(r"^[A-Za-z0-9_./:=,+@{} -]*$", "a command of letters, digits, blanks and `_ . / : = , + @ { } -`"),
 ]
 
+#: The kernel that runs a command of the site.
+COMMAND = "command"
 #: A node has at most three jobs that start by themselves.
 MOST_JOBS = 3
 
@@ -167,6 +172,32 @@ class Slurm(Jobs):
 
 
 @dataclass(frozen=True)
+class SiteMeasurement:
+    """A command of the site that is measured on each node (docs/how-to/measure-your-own-command.md)."""
+
+    name: Annotated[
+        str,
+        written(r"^[A-Za-z0-9_][A-Za-z0-9_-]*$", "a name of letters, digits, `_` and `-`"),
+        key("its name; a metric of its output is called `<name>/<metric>`"),
+    ]
+    command: Annotated[
+        str,
+        key("the command, which `sh -c` runs on the node as the user of the job, in an empty directory", min_length=1),
+    ]
+    reader: Annotated[
+        str, key("the reader of its output, such as `stream`; an unknown name is an error that lists all", min_length=1)
+    ]
+    better: Annotated[
+        Literal["by unit", "higher", "lower"],
+        key("the better direction of its metrics; `by unit`: `lower` for a time, else `higher`"),
+    ] = "by unit"
+    tolerance: Annotated[
+        float, key("tolerance of its metrics in percent; `metrics` of acceptance.yaml overrides it", gt=0, le=100)
+    ] = 5.0
+    time_limit: Annotated[int, key("the command is stopped after so many seconds", ge=1, le=86400)] = 600
+
+
+@dataclass(frozen=True)
 class Config:
     """A configuration, checked, with every default."""
 
@@ -221,6 +252,13 @@ class Config:
             min_length=1,
         ),
     ] = ()
+    measurements: Annotated[
+        tuple[SiteMeasurement, ...],
+        key(
+            "commands of the site that are also measured on each node, or the path of a file with this list "
+            "(docs/how-to/measure-your-own-command.md)"
+        ),
+    ] = ()
     arguments: Annotated[
         Mapping[str, str],
         key("more arguments for the kernel of a measurement, such as `coherence-cas: --passes 5`"),
@@ -245,3 +283,12 @@ class Config:
     mpi: Mpi = Mpi()
     slurm: Slurm = Slurm()
     scheduler: Jobs = Jobs()
+
+
+def site_measurements(campaign: Path) -> tuple[SiteMeasurement, ...]:
+    """The site's measurements of a campaign, by its directory; none where its plan has no command."""
+    plan = campaign / "plan.tsv"
+    if not plan.exists() or f"\t{COMMAND}\t" not in reading.required(plan):
+        return ()
+    path = campaign / "config.yaml"
+    return checked_yaml.typed(checked_yaml.read(path), Config, path).measurements

@@ -29,6 +29,13 @@ LABELS: Mapping[str, str] = {
 }
 
 
+#: What findings and outcomes are of beside the terms of models: words that name no metric of other programs.
+METRIC_WORDS = frozenset((
+    "node", "socket", "class", "quadrant", "link", "ccd", "ccx", "block", "core", "other", "core-to-core", "coherence",
+    "messages", "memory", "memory-latency",
+))  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Model:
     """The comparison of a measurement (docs/method/memory.md).

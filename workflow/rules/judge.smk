@@ -4,6 +4,8 @@ rule judge:
     input:
         CAMPAIGN / "store/fleet.json",
         acceptance=SETTINGS.acceptance,
+        # readers and tolerances of the site's own commands
+        own=[CAMPAIGN / "config.yaml"] if SETTINGS.measurements else [],
     output:
         CAMPAIGN / "verdict.json",
         CAMPAIGN / "verdict.prom",

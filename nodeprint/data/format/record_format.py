@@ -415,6 +415,12 @@ class SocketSecond(Struct):
     lowest_cpu: Count
 
 
+class Output(Struct, tag_field="record", tag="output"):
+    """A line that a command of the site printed, a byte beyond ASCII as one character."""
+
+    text: str
+
+
 class LoadSecond(Open, tag_field="record", tag="load_second"):
     """A second of the kernel `load`."""
 
@@ -433,7 +439,7 @@ def _by_tag(*kinds: type[Struct]) -> dict[str, type[Struct]]:
 
 
 #: Records beside the pairs and cells: what else was seen while they were measured (docs/formats.md).
-COMPANIONS = _by_tag(Sentinel, Second, Remeasurement, Census, Clusters, Offset, LoadSecond)
+COMPANIONS = _by_tag(Sentinel, Second, Remeasurement, Census, Clusters, Offset, LoadSecond, Output)
 #: Every kind of line, by what it calls itself.
 KINDS = _by_tag(Header, Pass, Pair, Cell, Trailer) | COMPANIONS
 #: What is inside of lines and has no other members than its type says.

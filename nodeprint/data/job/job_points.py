@@ -25,6 +25,7 @@ from nodeprint.data.places import homes
 from nodeprint.data.places.layout import RANK, Layout, codes, kinds_of, levels_of, slots_of
 from nodeprint.data.places.measured import Ints, Key, Measured, Values, models
 from nodeprint.machine.topology.model import Topology
+from nodeprint.settings.measurements import Model
 from nodeprint.stats.distinct import distinct
 
 
@@ -56,8 +57,13 @@ def quantity_key(measured: JobMeasurement) -> tuple[bool, str, str, str, tuple[s
     """Equal for measurements, at canonical points, of one quantity; pairs first."""
     assert measured.layout is not None
     name, header = measured.name, measured.header
-    cells = models()[name].places != "pairs"
+    cells = model_of(measured).places != "pairs"
     return cells, name, header["operation"], header["quantity"], tuple(measured.places), measured.layout.key
+
+
+def model_of(measured: JobMeasurement) -> Model:
+    """The model of a measurement; a metric of a site's own command has its own."""
+    return measured.model or models()[measured.name]
 
 
 def values_file(folder: Path, measured: JobMeasurement) -> Path:
@@ -188,8 +194,9 @@ def of_cells(node: int, job: int, measured: JobMeasurement, node_places: NodePla
         measured.header,
         node_places,
         {dim: measured.keys(dim) for dim in measured.places},
-        measured.columns[models()[measured.name].value],
+        measured.columns[model_of(measured).value],
         runs_of(measured.numbers, [str(run["start_time"]) for run in measured.runs], disturbed.tolist()),
+        measured.model,
     )
 
 
@@ -202,13 +209,16 @@ def cells_at_points(
     coordinates: Mapping[str, Sequence[Key]],
     values: npt.NDArray[Any],
     runs: tuple[Mapping[str, Any], ...],
+    own: Model | None = None,
 ) -> JobMeasurement:
     """A job's values (run, pass, place) that are not of pairs, at canonical points; `coordinates` are as measured.
 
     If places become one point, as two CPUs of one NUMA node do, their median counts. A place without values is none.
+    `own` is the model of a measurement that is none of nodeprint's.
     """
+    model = own or models()[measurement]
     keys = tuple(map(tuple, coordinates.values()))
-    places, names, place, first, joined = _canonical(measurement, node_places, tuple(coordinates), keys)
+    places, names, place, first, joined = _canonical(tuple(model.labels.items()), node_places, tuple(coordinates), keys)
     out = np.asarray(values[..., first], dtype=np.float32)
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # a pass without a value stays NaN
         for several in joined:
@@ -216,21 +226,26 @@ def cells_at_points(
     valued = np.isfinite(out).any(axis=(0, 1))
     if not valued.all():
         places, out = {dim: column[valued] for dim, column in places.items()}, out[..., valued]
-    unit = str(header.get("cells", {}).get("values", {}).get(models()[measurement].value, header.get("unit", "")))
+    unit = str(header.get("cells", {}).get("values", {}).get(model.value, header.get("unit", "")))
     described = {**{key: str(header.get(key, "")) for key in ("operation", "quantity")}, "unit": unit, "tick_ns": 0.0}
-    return at_points(node, job, measurement, described, runs, node_places.layout, places, names, out)
+    return msgspec.structs.replace(
+        at_points(node, job, measurement, described, runs, node_places.layout, places, names, out), model=own
+    )
 
 
 @lru_cache(maxsize=256)
 def _canonical(
-    measurement: str, node_places: NodePlaces, dims: tuple[str, ...], coordinates: tuple[tuple[Key, ...], ...]
+    labels: tuple[tuple[str, str], ...],
+    node_places: NodePlaces,
+    dims: tuple[str, ...],
+    coordinates: tuple[tuple[Key, ...], ...],
 ) -> tuple[dict[str, Ints], dict[str, tuple[str, ...]], Ints, Ints, Ints]:
     """Return the sorted canonical places, the words of their dimensions, and the number of each measured place among
     them. Also return the first measured place of each, and the numbers of places that were measured several times."""
     columns, names = [], {}
     for dim, keys in zip(dims, coordinates, strict=True):
         measured = sorted(set(keys), key=lambda key: (isinstance(key, str), key))
-        canonical = dict(zip(measured, _of_dimension(measurement, dim, measured, node_places), strict=True))
+        canonical = dict(zip(measured, _of_dimension(dict(labels).get(dim), measured, node_places), strict=True))
         if any(isinstance(key, str) for key in canonical.values()):
             names[dim] = words = tuple(sorted({str(key) for key in canonical.values()}))
             columns.append([words.index(str(canonical[key])) for key in keys])
@@ -242,9 +257,8 @@ def _canonical(
     return dict(zip(dims, rows[first].T.copy(), strict=True)), names, place, first, joined
 
 
-def _of_dimension(measurement: str, dim: str, keys: Sequence[Key], node_places: NodePlaces) -> list[Key]:
-    """The canonical value of each coordinate of a dimension, itself where it is no CPU and no NUMA node."""
-    label = models()[measurement].labels.get(dim)
+def _of_dimension(label: str | None, keys: Sequence[Key], node_places: NodePlaces) -> list[Key]:
+    """The canonical value of each coordinate of a dimension with this label, itself without one."""
     if label is None:
         return list(keys)
     if label == "node":
@@ -285,7 +299,7 @@ def _values(measured: JobMeasurement, left: Path | None) -> Values:
 
 
 def _merge(jobs: Sequence[JobMeasurement], path: Path | None, left: Path | None) -> Measured:
-    first, model = jobs[0], models()[jobs[0].name]
+    first, model = jobs[0], model_of(jobs[0])
     assert first.layout is not None
     names = {
         dim: tuple(sorted({word for measured in jobs for word in measured.names.get(dim, ())}))

@@ -26,6 +26,8 @@ from nodeprint.data.format import records
 from nodeprint.data.format.records import PAIR_CLOCKS, PAIR_VALUES, Records
 from nodeprint.data.places.layout import Layout
 from nodeprint.errors import UNEXPECTED_CONTENT, NodeprintError, printable, unexpected
+from nodeprint.settings.config_file import COMMAND
+from nodeprint.settings.measurements import Model
 from nodeprint.stats.distinct import distinct
 
 JOB = re.compile(r"job([1-9][0-9]{0,8})")
@@ -52,6 +54,8 @@ class JobMeasurement(msgspec.Struct, frozen=True, dict=True):
     **At canonical points** it has a `layout`, the numbers of its `node` in the fleet and of its `job`, and coordinates
     as in `Measured`. Its only column is `value`. `header` has operation, quantity, unit and tick_ns, a run its run,
     start_time and share disturbed. The properties below are those of a measurement as measured.
+
+    **A metric of a site's own command** has a `model`, and `source` names the command's measurement.
     """
 
     name: str
@@ -64,6 +68,13 @@ class JobMeasurement(msgspec.Struct, frozen=True, dict=True):
     node: int = -1
     job: int = 0
     layout: Layout | None = None
+    model: Model | None = None
+    source: str = ""
+
+    @property
+    def of_measurement(self) -> str:
+        """The measurement of the plan that it is of."""
+        return self.source or self.name
 
     @property
     def pairs(self) -> bool:
@@ -113,11 +124,21 @@ class JobMeasurement(msgspec.Struct, frozen=True, dict=True):
         return cpus
 
 
+class CommandOutput(msgspec.Struct, frozen=True):
+    """The output of a site's command in a run: the lines, and the exit `status` (None if it did not end)."""
+
+    header: Mapping[str, Any]
+    run: Mapping[str, Any]
+    lines: tuple[str, ...]
+    status: int | None
+
+
 class Job(msgspec.Struct, frozen=True):
     """One submission of a node: its outcome (None while it has none) and its measurements by name.
 
     `not_applicable` says why a measurement has nothing to measure on this node, or no program that it needs;
-    `problems` what was left out.
+    `problems` what was left out. `outputs` are those of the site's commands, by measurement. `unread` has the reason
+    for each without values. `wrong` is the sentence of a command that found its own result wrong.
     """
 
     number: int
@@ -125,6 +146,9 @@ class Job(msgspec.Struct, frozen=True):
     measured: Mapping[str, JobMeasurement]
     not_applicable: Mapping[str, str] = {}
     problems: tuple[Problem, ...] = ()
+    outputs: Mapping[str, tuple[CommandOutput, ...]] = {}
+    unread: Mapping[str, str] = {}
+    wrong: str = ""
 
     @property
     def rows(self) -> Sequence[RunOutcome]:
@@ -136,8 +160,9 @@ class Job(msgspec.Struct, frozen=True):
         """The reason by name for each measurement of the job without a run."""
         rows = [run for run in self.rows if run.outcome != "done"]
         tried = {printable(run.name, 80): run.message or run.outcome for run in reversed(rows)}
-        tried |= self.not_applicable
-        return {name: printable(why, 300) for name, why in tried.items() if name not in self.measured}
+        tried |= {**self.not_applicable, **self.unread}
+        measured = {of.of_measurement for of in self.measured.values()}
+        return {name: printable(why, 300) for name, why in tried.items() if name not in measured}
 
     @property
     def pairs(self) -> list[JobMeasurement]:
@@ -168,7 +193,7 @@ def folders(node_dir: Path) -> list[Path]:
     return sorted(jobs, key=number_of)
 
 
-def read(job_dir: Path) -> Job:
+def read(job_dir: Path) -> Job:  # noqa: PLR0912 (a kind of content each)
     """A job from its records and status.json."""
     problems: list[Problem] = []
     files: list[Records] = []
@@ -189,7 +214,7 @@ def read(job_dir: Path) -> Job:
         else:
             by_name.setdefault(_run_and_name(file.path)[1], []).append(file)
     problems += [_problem(file.path, f"{_called(file.path)}: {why}") for file, why in _of_other_clocks(files)]
-    measured, not_applicable = {}, {}
+    measured, not_applicable, outputs = {}, {}, {}
     for name, of_name in sorted(by_name.items()):
         kinds = Counter(map(_comparable, of_name))
         first = max(of_name, key=lambda file: kinds[_comparable(file)])
@@ -201,6 +226,9 @@ def read(job_dir: Path) -> Job:
             if _comparable(file) != _comparable(first)
         ]
         problems += [_problem(file.path, note) for file in alike for note in file.notes]
+        if first.header["kernel"] == COMMAND:
+            outputs[name] = tuple(map(_output, alike))
+            continue
         if any(len(file.pairs["a"]) for file in alike):
             measured[name] = _pairs(name, alike)
         elif any(len(file.cells["pass"]) for file in alike if file.dims):
@@ -221,7 +249,7 @@ def read(job_dir: Path) -> Job:
         for run in (status.measurements if status is not None else ())
         if run.outcome == "unavailable" and run.name not in measured
     }
-    return Job(number_of(job_dir), status, measured, not_applicable, tuple(problems))
+    return Job(number_of(job_dir), status, measured, not_applicable, tuple(problems), outputs)
 
 
 def of_file(path: Path) -> JobMeasurement | None:
@@ -335,6 +363,16 @@ def _run(file: Records) -> dict[str, Any]:
     }
 
 
+def _output(file: Records) -> CommandOutput:
+    # a byte is a character of a record: what the command printed is UTF-8, or of an unknown encoding
+    printed = [
+        record["text"].encode("latin-1", "replace") for record in file.companions if record["record"] == "output"
+    ]
+    lines = tuple(text.decode("utf-8", "replace") for text in printed)
+    status = file.trailer.get("status") if file.trailer else None
+    return CommandOutput(_shared(file.header), _run(file), lines, status if isinstance(status, int) else None)
+
+
 def _load_seconds(file: Records) -> dict[str, Any]:
     """Of the kernel `load` what sockets did second by second; nothing of others."""
     seconds = [record for record in file.companions if record["record"] == "load_second"]
@@ -373,7 +411,7 @@ def _pairs(name: str, files: Sequence[Records]) -> JobMeasurement:
     values["pair_home"] = [file.pairs["home"] for file in files]
     arrays: dict[str, np.dtype[Any]] = dict.fromkeys(PAIR_VALUES, np.dtype(np.float32))
     arrays |= {"flags": np.dtype(np.uint8), "pair_home": np.dtype(np.int16)}
-    passes, places, columns = _gridded([file.pairs["pass"] for file in files], coordinates, values, arrays)
+    passes, places, columns = gridded([file.pairs["pass"] for file in files], coordinates, values, arrays)
     runs = tuple({**_run(file), **_slowest_again(file), "clock_ghz": _clocks(file, cpus)} for file in files)
     return JobMeasurement(
         name, _shared(header), runs, passes, dict(zip(("home", "a", "b"), places.T.copy(), strict=True)), {}, columns
@@ -404,28 +442,28 @@ def _cells(name: str, files: Sequence[Records]) -> JobMeasurement:
     names: dict[str, tuple[str, ...]] = {}
     by_dim: dict[str, list[Array]] = {}
     for dim in files[0].dims:
-        columns = [file.cells[dim] for file in measured]
-        if any(column.dtype.kind == "U" for column in columns):
-            words = np.unique(np.concatenate([column.astype(str) for column in columns]))
+        of_dim = [file.cells[dim] for file in measured]
+        if any(column.dtype.kind == "U" for column in of_dim):
+            words = np.unique(np.concatenate([column.astype(str) for column in of_dim]))
             names[dim] = tuple(words.tolist())
-            columns = [np.searchsorted(words, column.astype(str)) for column in columns]
-        by_dim[dim] = columns
+            of_dim = [np.searchsorted(words, column.astype(str)) for column in of_dim]
+        by_dim[dim] = of_dim
     empty = np.zeros((0, len(by_dim)), dtype=np.int64)
     of_measured = iter(zip(*by_dim.values(), strict=True))
     coordinates = [np.stack(next(of_measured), axis=1) if len(file.cells["pass"]) else empty for file in files]
     units = files[0].units
     arrays = {key: np.dtype(np.float32 if unit == "ns" else np.float64) for key, unit in units.items()}
     values = {key: [file.cells[key] for file in files] for key in (*units, "flags")}
-    passes, places, gridded = _gridded(
+    passes, places, columns = gridded(
         [file.cells["pass"] for file in files], coordinates, values, {**arrays, "flags": np.dtype(np.uint8)}
     )
     runs = tuple({**_run(file), **_load_seconds(file)} for file in files)
     return JobMeasurement(
-        name, _shared(header), runs, passes, dict(zip(by_dim, places.T.copy(), strict=True)), names, gridded
+        name, _shared(header), runs, passes, dict(zip(by_dim, places.T.copy(), strict=True)), names, columns
     )
 
 
-def _gridded(
+def gridded(
     passes: Sequence[Array],
     coordinates: Sequence[Array],
     values: Mapping[str, Sequence[Array]],

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from nodeprint import reading
+from nodeprint import addons, reading
 from nodeprint.campaign import followed, job_status, preparation
 from nodeprint.campaign.gathered import NodeState
 from nodeprint.campaign.job_status import JobStatus
@@ -16,6 +16,7 @@ from nodeprint.data.job.jobs import Job
 from nodeprint.data.job.whole_runs import whole_runs
 from nodeprint.data.store import store
 from nodeprint.errors import printable
+from nodeprint.settings.config_file import site_measurements
 from nodeprint.settings.texts import say
 
 #: Of a log the last lines are shown; its end has them.
@@ -28,13 +29,20 @@ def read(folder: Path, node: Node) -> tuple[NodeState, list[Job]]:
     """What came of a node of the campaign in `folder`, and its jobs (`store.jobs_of`), without runs that were cut off
     or are copies of others."""
     place = folder / "nodes" / node.node
-    measured = whole_runs(store.jobs_of(place) if place.is_dir() else ())
+    measured = _jobs(place) if place.is_dir() else []
     return _state(folder, node, measured), measured
 
 
 def jobs_of(folder: Path, node: str) -> list[Job]:
     """The same jobs of a node of the campaign in `folder`, also if its records are gone."""
-    return whole_runs(store.jobs_of(folder / "nodes" / node))
+    return _jobs(folder / "nodes" / node)
+
+
+def _jobs(node_dir: Path) -> list[Job]:
+    jobs = store.jobs_of(node_dir)
+    if any(job.outputs for job in jobs):
+        jobs = addons.load_one(addons.SITE_VALUES, "read")(jobs, site_measurements(node_dir.parent.parent))
+    return whole_runs(jobs)
 
 
 def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
@@ -54,6 +62,8 @@ def _state(folder: Path, node: Node, measured: Sequence[Job]) -> NodeState:
     ]
     lost = status.reason if status is not None and status.lost else ""
     problems = (*(problem.text for job in measured for problem in job.problems), *failed)
+    if current is not None and current.wrong:
+        return NodeState(node.node, node.host, "wrong", current.wrong, problems=problems)
     if (garbled := _garbled_outcome(current)) and current and current.measured:
         return NodeState(node.node, node.host, "measured", garbled, problems=problems)
     if any(job.measured for job in measured) and not _is_cut(node, measured):
@@ -95,11 +105,13 @@ def _unusable(job: Job | None) -> str:
     cut off, a copy, or missing. Empty if there are none."""
     if job is None:
         return ""
-    used = {(name, run["run"]) for name, of_name in job.measured.items() for run in of_name.runs}
+    used = {(of_name.of_measurement, run["run"]) for of_name in job.measured.values() for run in of_name.runs}
     unused = [
         run
         for run in job.rows
-        if run.outcome == "done" and run.name not in job.not_applicable and (run.name, run.run) not in used
+        if run.outcome == "done"
+        and run.name not in {**job.not_applicable, **job.unread}  # another job would print no other output
+        and (run.name, run.run) not in used
     ]
     if not unused:
         return ""

@@ -16,7 +16,7 @@ from nodeprint.campaign.gathered import NodeState
 from nodeprint.data.job import job_points, sensors
 from nodeprint.data.job.job_points import NodePlaces
 from nodeprint.data.job.jobs import Job, JobMeasurement, number_of
-from nodeprint.data.places.layout import layout_of, slots_of
+from nodeprint.data.places.layout import Layout, layout_of, slots_of
 from nodeprint.data.places.measured import UNKNOWN_NODE, cell_models
 from nodeprint.data.store import node_states, store
 from nodeprint.data.store.packed import PackedNode
@@ -24,6 +24,8 @@ from nodeprint.data.store.store import Survey
 from nodeprint.machine.topology import serialized
 from nodeprint.machine.topology.model import Cpu, Machine, Topology, warning
 
+#: The places of a site's own values: no output says which CPUs they are of.
+_NOWHERE = NodePlaces(Layout(np.zeros((0, 6), dtype=np.int64)), (), (), ())
 #: A node and the measurements of its jobs at canonical points.
 OfNode = tuple[PackedNode, list[JobMeasurement]]
 
@@ -81,7 +83,10 @@ def _of_node(
         parts += [
             job_points.of_cells(number, job.number, measured, whole)
             for measured in job.cells
-            if measured.name in cell_models()
+            if measured.name in cell_models() and not measured.source
+        ]
+        parts += [
+            job_points.of_cells(number, job.number, measured, _NOWHERE) for measured in job.cells if measured.source
         ]
     boots = {boot for job in of_jobs for boot in _boots(job)}
     newest = of_jobs[-1] if of_jobs else Job(0, None, {})
@@ -92,7 +97,7 @@ def _of_node(
         unusable=() if survey.topology else tuple(survey.problems),
         not_applicable=tuple(sorted({name for job in of_jobs for name in job.not_applicable})),
         untaken=newest.untaken,
-        lacking=tuple(sorted({run.name for run in newest.status.untaken})) if newest.status else (),
+        lacking=tuple(sorted({*newest.unread, *(run.name for run in newest.status.untaken)})) if newest.status else (),
         followed={
             job.number: times for job in of_jobs if (times := read_followed(place / f"job{job.number}")).submitted
         },

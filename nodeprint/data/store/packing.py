@@ -23,13 +23,14 @@ from nodeprint.campaign.gathered import NodeState
 from nodeprint.data.job import job_points
 from nodeprint.data.job.jobs import JobMeasurement
 from nodeprint.data.places.layout import Layout
-from nodeprint.data.places.measured import Ints, Measured, models
+from nodeprint.data.places.measured import Ints, Measured, is_metric, models
 from nodeprint.data.store import kept, node_states, packed_node, store
 from nodeprint.data.store.packed import FOLDER, PackedFleet, PackedNode, read, write_index
 from nodeprint.data.store.packed_node import OfNode
 from nodeprint.errors import UNEXPECTED_CONTENT, NodeprintError, unexpected
 from nodeprint.machine.topology import processors
 from nodeprint.processes import mapped
+from nodeprint.settings.config_file import site_measurements
 from nodeprint.waiting import counted
 
 
@@ -88,7 +89,7 @@ def nodes_read_whole(campaign: Path) -> frozenset[str]:
 
 def _made_of(campaign: Path) -> dict[str, str]:
     """Return the stamp of each node's sources: its row of the sheet, and its files."""
-    rules = processors.digest(), str(models())
+    rules = processors.digest(), str(models()), str(site_measurements(campaign))
     stamps = {}
     for row in node_sheet.read_sheet(campaign / "nodes.tsv"):
         place = campaign / "nodes" / row.node
@@ -235,4 +236,5 @@ def _as_packed(number: int, quantity: Measured, of_job: slice) -> JobMeasurement
     )
     job, values = int(quantity.job[of_job.start]), quantity.values[of_job]
     described = (quantity.measurement, header, runs, quantity.layout, quantity.places, quantity.names)
-    return job_points.at_points(number, job, *described, values)
+    at_points = job_points.at_points(number, job, *described, values)
+    return msgspec.structs.replace(at_points, model=quantity.model) if is_metric(quantity.measurement) else at_points

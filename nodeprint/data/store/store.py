@@ -72,7 +72,7 @@ def jobs_of(node_dir: Path) -> tuple[Job, ...]:
     of_node = _stored(node_dir, _JOBS, tuple[Job, ...], stamp)
     if of_node is None and stamp is not None:
         of_node = tuple(jobs.read(job) for job in jobs.folders(node_dir))
-        if any(job.measured for job in of_node):
+        if any(job.measured or job.outputs for job in of_node):
             kept.write(folder(node_dir) / _JOBS, of_node, stamp)
     return of_node or ()
 
