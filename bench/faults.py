@@ -93,9 +93,12 @@ OPERATIONS = (
     Operation("coherence payload", memory=True),
     Operation("coherence contend", memory=True),
     Operation("coherence state", memory=True),
+    Operation("coherence place", memory=True),
+    Operation("coherence stream", memory=True),
     Operation("chase latency", "--size-mib 8", memory=True, alone=True),
     Operation("bandwidth machine", "--streams triad", memory=True),
     Operation("bandwidth cpus", "--streams triad", memory=True, alone=True),
+    Operation("bandwidth ladder", "--streams read2_write1", memory=True, checks=True),
     Operation("loaded latency", memory=True),
     Operation("touch ratio"),  # its memory is where it was touched first, which elsewhere.c cannot know
     Operation("remap pairs", memory=True),
@@ -107,6 +110,17 @@ OPERATIONS = (
     Operation("load together", "--seconds 1", checks=True),
     Operation("load check", "--seconds 1", checks=True),
 )
+
+
+def report_inner_caches(folder: Path) -> None:
+    """Of `two_nodes`, which reports no others than the L3: lines are held in these."""
+    for cpu in CPUS:
+        for level, kib in (1, 32), (2, 512):
+            cache = folder / f"sys/devices/system/cpu/cpu{cpu}/cache/index{level}"
+            cache.mkdir()
+            for name, text in {"level": level, "type": "Unified", "size": f"{kib}K", "shared_cpu_list": cpu}.items():
+                (cache / name).write_text(f"{text}\n")
+
 
 Values: TypeAlias = Mapping[tuple[Any, ...], float]
 
@@ -301,6 +315,8 @@ def trial(operation: Operation, fault: Fault, passes: int) -> Trial | None:
             return None
         folder, out = Path(made), Path(made) / "r.jsonl"
         environment = two_nodes(folder, fault.page) if fault.page else operation.environment(folder)
+        if fault.page and operation.name.startswith("coherence"):
+            report_inner_caches(folder)
         command = [*operation.command(built() / fault.build), "--passes", str(passes), "--out", str(out)]
         with program(fault.beside, free) if fault.beside else nullcontext():
             if fault.beside:
@@ -411,7 +427,8 @@ def main() -> int:
         return 0
     built("skewed")
     flip = f"CPPFLAGS=-DFLIP_A_BIT_ON_CPU={CPUS[1]}"
-    flipped = ["make", "-s", "-C", str(ROOT / "kernels"), "BUILD=build/flipped", flip, "build/flipped/load"]
+    programs = [f"build/flipped/{kernel}" for kernel in ("load", "bandwidth")]
+    flipped = ["make", "-s", "-C", str(ROOT / "kernels"), "BUILD=build/flipped", flip, *programs]
     subprocess.run(flipped, check=True)
     load, rows, kept = os.getloadavg()[0], list[Row](), list[Sequence[Any]]()
     print(f"{'operation':20}{'fault':27}{'injected':>9}{'detected':>9}{'rate':>6}{'harmful':>8}  how")

@@ -416,6 +416,12 @@ static void plan_blocks(struct run *run) {
     plan(run);
 }
 
+static bool is_owner(const struct run *run, int cpu) {
+    for (size_t i = 0; i < run->unit_count; i++)
+        if (run->units[i].key[B] == cpu) return true;
+    return false;
+}
+
 /* Whether an owner has its memory on this node. */
 static bool is_used(const struct run *run, int node) {
     for (size_t i = 0; i < run->unit_count; i++)
@@ -469,17 +475,39 @@ static void facts(struct run *run, bool end, struct text *members) {
     text_add(members, "}");
 }
 
-/* In each round whoever holds the lines stores, flushes and loads them, and reads twice what evicts them; others wait. */
+/* All are awake until all is over, so that what each does adds up. A turn is passed on in two hops, as by a flag. So many
+ * loads of a block are under way at once, which takes what one load does (payload.c has less, for any core). */
 static double seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    static const double task_s = 50e-6, prepared_ns = 7, scattered_ns = 90, evicted_ns = 1.1;
+    static const double spin_ns = 40, page_drawn_ns = 6, line_drawn_ns = 1.2, stored_ns = 7, flushed_ns = 6,
+                        evicted_ns = 1.1, at_once = 24;
     int cpu = (int)unit->key[B];
-    size_t lines = blocks ? block_bytes(cpu, (enum place)unit->key[PLACE]) / LINE_BYTES : LINES;
-    double holders = state_is_shared((enum state)unit->key[STATE]) ? 2 : 1;
-    double evicted = 2 * (double)eviction_bytes(cpu, (enum place)unit->key[PLACE]) / LINE_BYTES;
-    double holding_ns = (double)lines * (blocks ? prepared_ns : scattered_ns) + evicted * evicted_ns;
-    double loading_ns = (double)lines * (blocks ? 4 : hop_ns);
+    enum state state = (enum state)unit->key[STATE];
+    enum place place = (enum place)unit->key[PLACE];
+    double lines = blocks ? (double)block_bytes(cpu, place) / LINE_BYTES : LINES;
+    double turns = state_is_shared(state) ? 5 : 3, sharers = state_is_shared(state) ? 1 : 0;
+    double drawing_ns = blocks ? lines * line_drawn_ns : PAGES * page_drawn_ns;
+    double evicting_ns = 2 * (double)eviction_bytes(cpu, place) * evicted_ns / LINE_BYTES;
+    double holding_ns = lines * (stored_ns + (state == STATE_M || state == STATE_O ? 0 : flushed_ns));
+    double sharing_ns = sharers * (lines * hop_ns / at_once + evicting_ns);
+    double loading_ns = lines * (blocks ? hop_ns / at_once : hop_ns);
+    double round_ns = turns * (2 * hop_ns + spin_ns) + drawing_ns + holding_ns + evicting_ns + sharing_ns;
     (void)run;
-    return ROUNDS * (2 * (task_s + holders * holding_ns / 1e9) + loading_ns / 1e9);
+    return (WARM_NS + ROUNDS * (2 * round_ns + loading_ns)) / 1e9;
+}
+
+/* Pages, and of each owner the references, of which chasing its L3 takes nearly all. */
+static double prepare_seconds(const struct run *run) {
+    double seconds = 0;
+    for (size_t n = 0; n < run->machine.nodes; n++)
+        if (is_used(run, run->machine.node[n].number))
+            seconds += run_pages_seconds(run, run->machine.node[n].number,
+                                         (double)(GUARD_BYTES + area_bytes + most_evicted), true);
+    for (size_t i = 0; i < run->cpus.count; i++) {
+        double ring = (double)ring_bytes(run->cpus.cpu[i], IN_THE_L3);
+        if (is_owner(run, run->cpus.cpu[i]))
+            seconds += REPEATS * ring / LINE_BYTES * costs_line(&run->costs, COSTS_LEAST_BYTES, true).load_ns / 1e9;
+    }
+    return seconds;
 }
 
 #define HELD(its_name, its_summary, its_quantity, its_unit, its_fields, its_plan)                                      \
@@ -488,6 +516,7 @@ static double seconds(const struct run *run, const struct unit *unit, double hop
         .record = "cell", FIELDS(its_fields), .keys = {"a", "b", "closeness", "state", "place"},                       \
         .words = {NULL, NULL, closeness_words, state_words, place_words}, .plan = (its_plan), .memory = memory,        \
         .prepare = prepare, .facts = facts, .measure = measure, .seconds = seconds,                                    \
+        .prepare_seconds = prepare_seconds,                                                                            \
     }
 
 const struct operation operation_place =

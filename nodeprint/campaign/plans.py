@@ -7,7 +7,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -107,16 +107,18 @@ def job_seconds(config: Config, plan: str, cpus: int, cores: int, kernels: Path)
 
     Raises NodeprintError naming the argument's key.
     """
-    total, advice = 0.0, f"set {launcher(config.launch).section}.minutes"
-    for row in read_plan(plan, config.runs):
-        words = row.arguments.split()
-        chosen = [word for option, word in pairwise(words) if option == "--cpus"]
-        count = max(cores if chosen[-1:] == ["cores"] else cpus, 2)
-        try:
-            with _layout(count) as machine:
-                total += row.runs * seconds(kernels, row.kernel, [*words, "--cpus", f"0-{count - 1}"], machine)
-        except NodeprintError as error:
-            raise NodeprintError(str(error), key=f"arguments.{row.name}", advice=advice) from error
+    total, advice, machines = 0.0, f"set {launcher(config.launch).section}.minutes", dict[int, dict[str, str]]()
+    with ExitStack() as layouts:
+        for row in read_plan(plan, config.runs):
+            words = row.arguments.split()
+            chosen = [word for option, word in pairwise(words) if option == "--cpus"]
+            count = max(cores if chosen[-1:] == ["cores"] else cpus, 2)
+            if count not in machines:  # thousands of files
+                machines[count] = layouts.enter_context(_layout(count))
+            try:
+                total += row.runs * seconds(kernels, row.kernel, [*words, "--cpus", f"0-{count - 1}"], machines[count])
+            except NodeprintError as error:
+                raise NodeprintError(str(error), key=f"arguments.{row.name}", advice=advice) from error
     return total
 
 
@@ -181,10 +183,12 @@ def _layout(cpus: int) -> Iterator[dict[str, str]]:
         for cpu in range(cpus):
             node = cpu // _CPUS_A_NODE
             write(f"cpu/cpu{cpu}/topology/physical_package_id", str(sockets[node]))
-            cache = f"cpu/cpu{cpu}/cache/index0"
             shared = f"{node * _CPUS_A_NODE}-{min((node + 1) * _CPUS_A_NODE, cpus) - 1}"
-            for name, text in (("level", "3"), ("type", "Unified"), ("size", "32768K"), ("shared_cpu_list", shared)):
-                write(f"{cache}/{name}", text)
+            for level, size, sharers in (("3", "32768K", shared), ("2", "1024K", f"{cpu}"), ("1", "32K", f"{cpu}")):
+                cache = f"cpu/cpu{cpu}/cache/index{3 - int(level)}"
+                facts = {"level": level, "type": "Unified", "size": size, "shared_cpu_list": sharers}
+                for name, text in facts.items():
+                    write(f"{cache}/{name}", text)
         yield {"NODEPRINT_SYSFS": folder, "NODEPRINT_PROCFS": folder}
 
 

@@ -18,8 +18,6 @@ MOST = 1.5
 MOST_OF_NEIGHBORS = {"chase levels": 2.5, "chase curve": 2.0, "fault huge": 2.5}
 #: Runs, and others if these are not as planned.
 TRIES = (3, 5)
-#: Their plans are longer than what they take: docs/validation.md.
-TOO_LONG = {"coherence place", "coherence stream"}
 
 
 def is_planned(run: Comparison, most: float) -> bool:
@@ -49,8 +47,6 @@ def test_a_curve_within_what_neighbors_leave_takes_the_cpu_seconds_of_its_plan()
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
 def test_an_operation_takes_the_cpu_seconds_of_its_plan(operation: Operation) -> None:
     need(cpus=2)
-    if operation.name in TOO_LONG:
-        pytest.xfail("planned too long")
     assert_planned(operation, MOST_OF_NEIGHBORS.get(operation.name, MOST))
 
 

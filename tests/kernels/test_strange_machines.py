@@ -20,6 +20,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -604,6 +605,20 @@ def test_a_time_limit_is_planned_for_any_layout_of_the_node(tmp_path: Path) -> N
         for machine in (one, many)
     ]
     assert needed[0] < needed[1] < minutes < 5 + 2.1 * needed[1] + 1
+
+
+def test_a_time_limit_is_planned_on_one_layout_with_all_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are held in the L1 and L2. To write a layout of many CPUs takes seconds."""
+    config = Config(preset="thorough", measure=("coherence-place", "coherence-stream"))
+    made, layout_of = list[int](), plans._layout
+
+    def counted(cpus: int) -> AbstractContextManager[dict[str, str]]:
+        made.append(cpus)
+        return layout_of(cpus)
+
+    monkeypatch.setattr(plans, "_layout", counted)
+    assert plans.job_seconds(config, configuration.plan(config), 32, 32, built()) > 1
+    assert made == [32]
 
 
 def test_a_time_limit_is_planned_for_the_cores_of_the_node(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """Intel Memory Latency Checker: idle latencies, bandwidths between nodes and cache-to-cache latencies, as it prints
-them, and peak bandwidths.
+them, peak bandwidths and loaded latencies.
 
 Format: versions 2 to 3.11 (`mlc`, `--latency_matrix`, `--bandwidth_matrix`, `--c2c_latency`), from public logs such as
-those of FD.io CSIT's test beds. A megabyte is 1,000,000 bytes, as the output states. Loaded latencies are left out.
-Several results in one file are runs: each begins with the name of the tool, or with a section that was there already.
+those of FD.io CSIT's test beds. A megabyte is 1,000,000 bytes, as the output states. Several
+results in one file are runs: each begins with the name of the tool, or with a section that was there already.
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ _LOCAL = re.compile(r"\s*Local Socket L2->L2 (HITM|HIT)\s+latency\s+(\S+)\s*")
 _ROW = re.compile(r"\s*(\d+)\s+(\S.*)")
 _PEAK = re.compile(rf"\s*((?:ALL|All|\d:\d) (?:Reads|Reads-Writes|NTW?)|Stream-triad like)\s*:\s*({NUMBER})\s*")
 
+#: A row of loaded latencies: the delay has five digits.
+_DELAY = re.compile(rf"\s*(\d{{5}})\s+({NUMBER})\s+({NUMBER})\s*")
+
 
 def evidence(lines: list[str]) -> ToolEvidence:
     """Whether a section of the tool is there."""
@@ -67,9 +70,7 @@ def read_output(path: Path, lines: list[str]) -> ToolOutput:
     where a matrix is cut, or nothing is there."""
     begins = _begins(lines)
     values = [value for begin, end in pairwise((*begins, len(lines))) for value in _result(path, lines, begin, end)]
-    left_out = [line.strip().removeprefix("Measuring ").rstrip(".") for line in lines if _LOADED in line]
-    notes = tuple(f"left out: {section}" for section in dict.fromkeys(left_out))
-    return ToolOutput(path, NAME, values=values, unknown=("topology", "spread", "cpus"), notes=notes)
+    return ToolOutput(path, NAME, values=values, unknown=("topology", "spread", "cpus"))
 
 
 def _begins(lines: list[str]) -> list[int]:
@@ -97,6 +98,11 @@ def _result(path: Path, lines: list[str], begin: int, end: int) -> list[ToolValu
             out += tool_values(latency, f"{NAME}-c2c-local", "ns", begin + 1, quantity="transfer", point=point)
         elif peak := _PEAK.fullmatch(line):
             out += tool_values(float(peak[2]), f"{NAME}-peak-{slug(peak[1])}", "MB/s", number)
+        elif loaded := _DELAY.fullmatch(line):
+            point = {"delay": int(loaded[1])}
+            latency, rate = (positive(loaded[cell], path, number, cell) for cell in (2, 3))
+            out += tool_values(latency, f"{NAME}-loaded-latency", "ns", number, point=point)
+            out += tool_values(rate, f"{NAME}-loaded-bandwidth", "MB/s", number, point=point)
         elif section := next((section for section in _SECTIONS if section.begins in line), None):
             of_matrix, number = _matrix(path, lines[:end], number, section, begin + 1)
             out += of_matrix

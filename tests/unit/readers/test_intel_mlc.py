@@ -43,7 +43,9 @@ def test_mlc(write: Write) -> None:
     links = {value.metric: (list(value.link), value.unit, value.quantity) for value in imported.values}
     assert links["intel-mlc-idle-latency"] == (["from", "memory"], "ns", "load")
     assert links["intel-mlc-bandwidth"] == (["from", "memory"], "B/s", "rate")
-    assert imported.notes == ("left out: Loaded Latencies for the system",)
+    assert at_places(imported, "loaded-latency") == {(0,): 261.5}
+    assert at_places(imported, "loaded-bandwidth") == {(0,): 225452.5}
+    assert imported.notes == ()
     with pytest.raises(NodeprintError, match="no latencies between cores"):
         imported.core_matrix()
 
