@@ -363,6 +363,14 @@ def test_states_with_a_sharer(name: str, request: pytest.FixtureRequest) -> None
     assert len(set(zip(file.cells["a"].tolist(), file.cells["b"].tolist(), strict=True))) == 6
 
 
+@pytest.mark.parametrize("operation", ["place", "stream"])
+def test_shared_lines_are_held_in_each_cache(intel: Emulated, operation: str) -> None:
+    """With a third CPU lines are held in S and F as well, near and far. Their values mean nothing here."""
+    cells = measured(intel, operation).cells
+    held = set(zip(cells["closeness"].tolist(), cells["state"].tolist(), cells["place"].tolist(), strict=True))
+    assert held >= set(itertools.product(("same_l3", "other_socket"), "MESF", ("l1", "l2")))
+
+
 def test_census_is_taken_from_each_l3_and_its_lines_are_those_of_the_clusters(emulated: Emulated) -> None:
     file = measured(emulated, "census")
     taken = [r for r in file.companions if r["record"] == "census"]
