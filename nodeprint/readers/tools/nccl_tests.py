@@ -19,6 +19,7 @@ _COLLECTIVE = re.compile(r"#\s*Collective test starting:\s*(\w+)_perf\s*|.*?\b(\
 _RANK = re.compile(r"#\s+Rank\s+\d+\b.*\son\s+(\S+)\s+device\s.*")
 _OUT_OF_BOUNDS = re.compile(r"#\s*Out of bounds values\s*:\s*([1-9]\d*)\b.*")
 _COUNT = re.compile(r"\d+")
+_TIME = re.compile(r"\d+\.\d+")
 #: From this size on messages are limited by bandwidth (a choice): the table's rates have two digits below.
 _LARGE = 1 << 20
 #: By the columns of a table the figures out of place and in place.
@@ -50,13 +51,22 @@ def read_output(path: Path, lines: list[str]) -> ToolOutput:
             heads, begun = text.lstrip("# ").split(), number
         elif _OUT_OF_BOUNDS.fullmatch(text):
             raise _wrong(path, number)
-        elif heads and text[:1].isdigit() and len(cells := text.split()) == len(heads):
+        elif heads and text[:1].isdigit() and len(cells := _filled(heads, text.split())) == len(heads):
             out += _row(path, heads, cells, name, node, number)
             begun = 0
     if begun:
         advice = "let the test end, and give all that it printed"
         raise NodeprintError("a table without a line", where=path, line=begun, advice=advice)
     return ToolOutput(path, NAME, values=out)
+
+
+def _filled(heads: list[str], cells: list[str]) -> list[str]:
+    """The cells with a blank `redop` as "none". Old versions print a blank for a test without one, as alltoall,
+    so a time is in its place. A line that was cut has a word there."""
+    place = heads.index("redop") if "redop" in heads else 0
+    if not place or len(cells) != len(heads) - 1 or not _TIME.fullmatch(cells[place]):
+        return cells
+    return [*cells[:place], "none", *cells[place:]]
 
 
 def _row(path: Path, heads: list[str], cells: list[str], name: str, node: str, line: int) -> list[ToolValue]:

@@ -57,3 +57,20 @@ def test_wrong_data_are_a_wrong_result(tmp_path: Path) -> None:
 def test_a_table_that_is_cut_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match="line 7: a table without a line"):
         of_text(tmp_path, HEAD.format(other="gn001"))
+
+
+OLD = """\
+#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error
+#        (B)    (elements)                     (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+          32             1   float            89.00    0.00    0.00    N/A    85.13    0.00    0.00    N/A
+"""
+
+
+def test_an_old_test_without_an_operation_prints_a_blank_for_it(tmp_path: Path) -> None:
+    assert set(values(of_text(tmp_path, OLD)).values()) == {89.0, 85.13}
+
+
+def test_a_line_cut_in_a_cell_is_not_one_with_a_blank(tmp_path: Path) -> None:
+    cut = OLD.replace("float      ", "float   sum").replace("0.00    N/A\n", "0.00\n")
+    with pytest.raises(NodeprintError, match="a table without a line"):
+        of_text(tmp_path, cut)
