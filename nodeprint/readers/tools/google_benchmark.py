@@ -33,7 +33,8 @@ def read_output(path: Path, lines: list[str]) -> ToolOutput:
     of_run: dict[str, list[Mapping[str, Any]]] = {}
     for item in listed(content, "benchmarks", path):
         aggregate = item.get("aggregate_name")
-        if item.get("error_occurred") or aggregate not in (None, "median"):
+        nameless = aggregate is None and item.get("run_type") == "aggregate"
+        if item.get("error_occurred") or nameless or aggregate not in (None, "median"):
             continue
         of_run.setdefault(str(item.get("run_name") or item.get("name")), []).append(item)
     out: list[ToolValue] = []

@@ -27,6 +27,11 @@ def test_repetitions_are_one_median_and_aggregates_count_alone(tmp_path: Path) -
     assert values(of_text(tmp_path, _json(median))) == {("copy",): 5.0}
 
 
+def test_an_aggregate_without_a_name_is_no_repetition(tmp_path: Path) -> None:
+    run, aggregate = (f'{{"name": "copy", "run_type": "{of}", "real_time": 8}}' for of in ("iteration", "aggregate"))
+    assert values(of_text(tmp_path, _json(run, aggregate.replace("8", "4")))) == {("copy",): 8.0}
+
+
 def test_a_benchmark_that_failed_has_no_time(tmp_path: Path) -> None:
     good = '{"name": "add", "real_time": 2, "time_unit": "ns", "items_per_second": 7}'
     failed = '{"name": "copy", "error_occurred": true, "real_time": 0}'
