@@ -56,7 +56,7 @@ _RUN = re.compile(
 )
 _DATE = re.compile(
     r"\b(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+)?(?:\d{1,2}\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
-    r"[a-z]*\s+\d{1,4}\b|\b\d{4}-\d\d-\d\d(?:T[\d:.,+-]+Z?)?|\b\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?[AP]M)?"
+    r"[a-z]*\s+\d{1,4}\b|\b\d{4}-\d\d-\d\d(?:T[\d:.,+-]+Z?)?|\b\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?[AP]M)?|\b\d+m\d+(?:\.\d+)?s\b"
     r"(?:\s+(?:UTC|GMT|CES?T|[ECMP][SD]T)\b)?",
     re.IGNORECASE,
 )
@@ -202,12 +202,12 @@ def rejection(number: int, text: str, where: str) -> NodeprintError:
         what,
         where=where,
         line=number,
-        advice=f"state it by --line {field!r} ({{run}}, {{gpu}} or another word for a part), or judge variants apart",
+        advice=f"state it by --line {field!r} ({{node}}, {{run}} or {{gpu}} in its place), or judge variants apart",
     )
 
 
 def _proposed(text: str) -> str:
-    """A pattern for a line. Its last word with a number, or else its last word, is the node, or the part that the word
+    """A pattern for a line. Its last word with a number, or else its last word, is a node, a part, or what the word
     before it names."""
     words = list(_WORD.finditer(text))
     chosen = next((match for match in reversed(words) if any(map(str.isdigit, match[0]))), words[-1] if words else None)
@@ -215,4 +215,5 @@ def _proposed(text: str) -> str:
         return text
     before = text[: chosen.start()]
     part = _PART.search(before)
-    return f"{before}{{{part[1].lower() if part else 'node'}}}{text[chosen.end() :]}"
+    kind = "node" if host_words.are_hosts([chosen[0]]) else "part"
+    return f"{before}{{{part[1].lower() if part else kind}}}{text[chosen.end() :]}"

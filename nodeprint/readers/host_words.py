@@ -114,7 +114,8 @@ def are_hosts(names: Collection[str]) -> bool:
     if not all(map(is_host, distinct_names)) or are_sizes(distinct_names):
         return False
     is_padded = any(re.search(r"(?<!\d)0\d", name) for name in distinct_names)
-    return is_padded or len(distinct_names) >= _MANY or all(map(_is_surely_host, distinct_names))
+    are_many = len(distinct_names) >= _MANY and all(len(re.findall(r"\d+", name)) == 1 for name in distinct_names)
+    return is_padded or are_many or all(map(_is_surely_host, distinct_names))
 
 
 def is_host(name: str) -> bool:

@@ -454,7 +454,12 @@ def _unexplained(
     source: str,
 ) -> NodeprintError:
     """The rejection of paths with a part of unknown meaning: the part, and the patterns that fit."""
-    column = unknown[-1] if unknown else columns[-1]
+    if not unknown:
+        what = f"nothing in the paths of its {len(paths)} files states the node"
+        return NodeprintError(
+            what, where=source, key="--path", advice="print `hostname: NAME` in each, or state {node}"
+        )
+    column = unknown[-1]
     two = list(dict.fromkeys(column.values))[:2]
     what = (
         f"its {len(paths)} files differ in {' and '.join(printable(value, 30) for value in two)}, and nothing says"
@@ -462,8 +467,8 @@ def _unexplained(
     )
     fields = {id(own): _field(own, used) for own in columns}
     if "node" in fields.values():
-        stated = fields | {id(column): "run"}
-        advice = f"{_advice([_pattern(rows[0], columns, stated, paths[0])])} ({{gpu}} or another word for a part)"
+        stated = fields | {id(column): "part"}
+        advice = f"{_advice([_pattern(rows[0], columns, stated, paths[0])])} ({{run}} in its place if it counts runs)"
     else:
         names = [own for own in columns if own.folder == column.folder and not own.axis] or [column]
         stated = fields | {id(own): "node" for own in names}

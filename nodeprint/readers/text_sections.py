@@ -363,6 +363,11 @@ def by_copies(section: Passage) -> Iterator[Passage]:
         yield replace(section, lines=_between(section.lines, begin, end), copy={kind: index})
 
 
+def names_copy(line: str) -> bool:
+    """Whether a line names a GPU, a NUMA node or a rank."""
+    return _COPY.fullmatch(line.strip()) is not None
+
+
 def _part(word: str) -> str:
     """The part of a node that a word means: CUDA and HIP call a GPU a device."""
     plain = word.lower().replace(" ", "").removesuffix("node")

@@ -112,8 +112,9 @@ def _outputs(
         raise text_sections.several_hosts(names, where)
     out = _of_tasks([output for found in read for output in found])
     _see_whether_stated(out, patterns, where)
-    under_names = [section for section in out if section.node in names and not section.copy]
-    fault = text_sections.missing_heading([(section.node, _results(section.values)) for section in under_names], where)
+    under_names = [section for section in out if not section.copy and (section.node in names or section.path != below)]
+    counts = [(section.node or section.path, _results(section.values)) for section in under_names]
+    fault = text_sections.missing_heading(counts, where)
     if fault is not None:
         raise fault
     _see_whether_explained(out, names, patterns, where)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from nodeprint.errors import NodeprintError
 from nodeprint.readers.parsing import NUMBER, WrongResultError, slug, tool_values
 from nodeprint.readers.tool_output import ToolEvidence, ToolOutput
 
@@ -32,18 +31,19 @@ _UNITS = {
 
 
 def evidence(lines: list[str]) -> ToolEvidence:
-    """Whether its summary is there."""
-    return ToolEvidence.NAME if any(line.strip() == _BEGIN for line in lines) else ToolEvidence.NONE
+    """Whether its summary is there, complete: the sections before it are outputs of other tools."""
+    stripped = {line.strip() for line in lines}
+    return ToolEvidence.NAME if {_BEGIN, _END} <= stripped else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:
-    """The values of each summary. Raises NodeprintError where one is cut, and WrongResultError where a test failed."""
+    """The values of each summary. Raises WrongResultError where a test failed."""
     out = []
-    begun = 0
+    begun = False
     for number, line in enumerate(lines, start=1):
         text = line.strip()
         if text in (_BEGIN, _END):
-            begun = number if text == _BEGIN else 0
+            begun = text == _BEGIN
         elif begun and text == "Success=0":
             advice = "see which test failed, in the text above, and run it again"
             raise WrongResultError("a test of HPCC failed", where=path, line=number, advice=advice)
@@ -53,7 +53,4 @@ def read_output(path: Path, lines: list[str]) -> ToolOutput:
                 unit, factor = _UNITS[ending]
                 name = found[1].removesuffix(ending) if ending.startswith("_") else found[1]
                 out += tool_values(factor * float(found[2]), f"hpcc-{slug(name.replace('_', ' '))}", unit, number)
-    if begun:
-        advice = "let HPCC end, and give the whole of hpccoutf.txt"
-        raise NodeprintError("a summary without its end", where=path, line=begun, advice=advice)
     return ToolOutput(path, NAME, values=out)

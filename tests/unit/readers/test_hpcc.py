@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from nodeprint.errors import NodeprintError
 from nodeprint.readers.parsing import WrongResultError
 from tests.support.tool_output import of_text, values
 
@@ -40,8 +39,6 @@ def test_rates_and_times_of_the_summary(tmp_path: Path) -> None:
     }
 
 
-def test_a_failed_or_cut_summary_is_rejected(tmp_path: Path) -> None:
+def test_a_failed_test_is_a_wrong_result(tmp_path: Path) -> None:
     with pytest.raises(WrongResultError, match="line 5: a test of HPCC failed"):
         of_text(tmp_path, TEXT.replace("Success=1", "Success=0"))
-    with pytest.raises(NodeprintError, match="line 2: a summary without its end"):
-        of_text(tmp_path, TEXT.partition("PTRANS")[0])

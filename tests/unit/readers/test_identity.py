@@ -492,6 +492,24 @@ def test_an_inner_line_that_is_missing_is_noticed(tmp_path: Path) -> None:
         tool_logs.identified(path, lines=("# {node}", "GPU {gpu}"))
 
 
+def test_names_that_differ_in_their_endings_alone_state_no_node(tmp_path: Path) -> None:
+    texts = {"run.out": _stream(3000.0), "run.dat": _stream(3001.0)}
+    assert "states the node" in str(read(written(tmp_path, texts))) or "--path" in str(read(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("files", "advice"),
+    [
+        (("cn000/gcc.log", "cn000/icc.log", "cn001/gcc.log", "cn001/icc.log"), "{node}/{part}.log"),
+        (("gpu-00/run1.log", "gpu-00/run2.log", "gpu-01/run1.log", "gpu-01/run2.log"), ""),
+    ],
+)
+def test_the_advice_takes_no_variant_for_a_run(files: tuple[str, ...], advice: str, tmp_path: Path) -> None:
+    folder = written(tmp_path, {name: _stream(3000.0 + at) for at, name in enumerate(files)})
+    found = str(read(folder))
+    assert advice in found and "{run}.log'" not in found and "{gpu}" not in found
+
+
 @pytest.mark.parametrize("ending", [".log.bak", ".log~", ".log.1", "-old.log", " (copy).log", ".orig.log"])
 def test_a_file_with_the_name_of_another_is_asked_for(ending: str, tmp_path: Path) -> None:
     texts = {f"cn{node:03d}.log": _stream(3000.0 + node) for node in range(4)} | {f"cn001{ending}": _stream(2990.0)}

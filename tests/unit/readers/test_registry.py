@@ -51,7 +51,7 @@ def test_every_module_of_tools_is_a_reader_in_a_clone_that_is_not_installed(monk
     found = {**readers("matrix"), **readers("values")}
     files = {path.stem for folder in tools.__path__ for path in Path(folder).glob("[!_]*.py")}
     assert {str(vars(reader)["__name__"]).rpartition(".")[2] for reader in found.values()} == files
-    assert len(found) == len(files) == 26
+    assert len(found) == len(files) == 28
 
 
 @pytest.mark.parametrize("path", sorted(OUTPUTS.glob("*.*")), ids=lambda path: path.name)
@@ -95,7 +95,7 @@ def test_a_reader_that_cannot_be_used_is_one_sentence(add: Add, module: str, sou
 
 def test_a_reader_that_fails_to_load_leaves_the_others(add: Add, capsys: pytest.CaptureFixture[str]) -> None:
     add("import nothing_of_this_name\n", "broken_reader")
-    assert len(readers("values")) == 17
+    assert len(readers("values")) == 19
     assert "add-on gputool (broken_reader) fails to load: No module named" in capsys.readouterr().err
 
 

@@ -214,7 +214,7 @@ def test_nodes_by_the_names_of_files(tmp_path: Path, names: tuple[str, str], pat
 def test_names_that_may_be_runs_are_asked_for(tmp_path: Path) -> None:
     texts = {f"cn{node:03d}-{run}.log": stream(3000 + run) for node in (1, 2) for run in (1, 2)}
     with pytest.raises(
-        NodeprintError, match=r"differ in 1 and 2, and nothing .*; state it by --path '{node}-{run}.log'"
+        NodeprintError, match=r"differ in 1 and 2, and nothing .*; state it by --path '{node}-{part}.log'"
     ):
         tool_logs.read_logs(folder(tmp_path, texts))
     with pytest.raises(NodeprintError, match=r"fits no file, as cn001-1\.log"):
