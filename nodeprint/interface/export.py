@@ -13,6 +13,7 @@ import xarray as xr
 from nodeprint.campaign import derived
 from nodeprint.data.export import datasets, netcdf_table, tables
 from nodeprint.data.job import fabric_records
+from nodeprint.data.job.fabric_times import Fabric
 from nodeprint.data.store import packing
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import campaign as judging
@@ -105,13 +106,18 @@ def _classes(campaign: Path) -> Iterator[pd.DataFrame]:
     yield from _not_empty([classes(verdict_files.read(campaign))])
 
 
+def fabrics(campaign: Path) -> tuple[Fabric, ...]:
+    """Everything measured between the nodes of a campaign, or the pairs of nodes of its table."""
+    return (*packing.pack(campaign).fabrics, *fabric_records.read(campaign)[0])
+
+
 def _not_empty(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     return (frame for frame in frames if len(frame))
 
 
 _FRAMES: dict[str, Callable[[Path], Iterator[pd.DataFrame]]] = {
     "details": lambda campaign: _not_empty(tables.details(packing.pack(campaign))),
-    "messages": lambda campaign: _not_empty(tables.messages(fabric_records.read(campaign)[0])),
+    "messages": lambda campaign: _not_empty(tables.messages(fabrics(campaign))),
     "classes": _classes,
     "deviations": _deviations,
 }

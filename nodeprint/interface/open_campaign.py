@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 
 from nodeprint.campaign import directories
 from nodeprint.data.export import datasets, tables
-from nodeprint.data.job.fabric_records import read as read_fabrics
 from nodeprint.data.store import packing
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, unreadable
@@ -104,7 +103,7 @@ class OpenCampaign:
 
     def messages(self) -> pd.DataFrame:
         """A row for each link between nodes, message size and run of LinkTest between nodes."""
-        return _joined(tables.messages(read_fabrics(self.folder)[0]))
+        return _joined(tables.messages(export.fabrics(self.folder)))
 
     def classes(self) -> pd.DataFrame:
         """The median of each class of pairs on each node, with its 95% interval."""

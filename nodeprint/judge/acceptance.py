@@ -99,7 +99,8 @@ def of_metrics(rules: Acceptance, fleet: PackedFleet) -> Acceptance:
         for q in _metrics(fleet)
     }
     if not metrics:
-        return rules
+        of_pairs = tuple(fabric.measurement for fabric in fleet.fabrics)
+        return replace(rules, criteria=of_pairs) if of_pairs else rules
     others = rules.criteria if len(metrics) < len(fleet.quantities) else ()
     criteria = (*others, *(name for name, metric in metrics.items() if metric.criterion))
     if not criteria:

@@ -72,6 +72,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
     spreads = _spreads(reading)
     outcome_of_fleet = _outcome(reading, nodes, spreads, measured)
     measured_metrics = {agreements.metric(measurement) for measurement in population.reduced}
+    measured_metrics |= {fabric.measurement for fabric in reading.fabrics} if population.only_links else set()
     based_on = [metric for metric in population.rules.criteria if metric in measured_metrics]
     tests = sum(series.outside.size for series in reading.tables)
     tests += sum(2 * len(f.nodes) * len(f.nodes) for f in reading.fabrics)
@@ -93,7 +94,7 @@ def _fleet(reading: Reading, nodes: Mapping[str, NodeVerdict]) -> FleetVerdict:
         () if population.gap is None else (_group(reading, population.gap, ""),),
         reading.over_time,
         _assumed_jobs(reading, based_on),
-        single_runs.of_series(population, reading.tables),
+        (*single_runs.of_series(population, reading.tables), *single_runs.of_fabrics(population.fleet.fabrics)),
         achieved.memory(nodes),
     )
 

@@ -112,7 +112,7 @@ def judge(
     exchanged = {i: components_exchanged for i in imported if (components_exchanged := exchange(every, i)) is not None}
     merged_of |= {i: [] for i in exchanged}
     # 6. Messages between nodes are judged by the same intervals.
-    between = messages.judge_all(fabrics, rules)
+    between = messages.judge_all((*fleet.fabrics, *fabrics), rules)
     # 7. The outcomes follow from this evidence.
     reading = Reading(population, every, merged_of, between, changed or {}, over_time, exchanged, former, tuple(notes))
     result = fleet_verdict.verdict(reading, {"nodeprint": __version__})

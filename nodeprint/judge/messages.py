@@ -1,9 +1,9 @@
 """Messages between nodes: slow nodes and links, and the direction in which they are slow.
 
-The log of a message's time is the sum of four terms: class, sending node, receiving node and link. The class is within
-a switch or between switches. The first three are medians, so that a slow link does not make its nodes slow, nor a slow
-node all its links. Each term is a component: a difference with an error, two intervals and a tolerance
-(docs/method/verdict.md).
+The log of a message's time is the sum of four terms: class, sending node, receiving node and link. For a rate, the sign
+is reversed. The class is within a switch or between switches. The first three are medians, so that a slow
+link does not make its nodes slow, nor a slow node all its links. Each term is a component: a difference with an error,
+two intervals and a tolerance (docs/method/verdict.md).
 """
 
 from __future__ import annotations
@@ -16,14 +16,25 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
+from msgspec import UNSET, UnsetType
 
-from nodeprint.data.job.fabric_times import Fabric
+from nodeprint.data.job.fabric_times import Fabric, relative
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.agreements import FAR, MOST_RUNS, NINE_OF_TEN
 from nodeprint.judge.deviations import SUSPECT
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.reduction import independent
-from nodeprint.judge.verdict import Component, FabricVerdict, Finding, Interval, JobEffect, Limit, SizeFigure
+from nodeprint.judge.verdict import (
+    Agreement,
+    Component,
+    FabricValues,
+    FabricVerdict,
+    Finding,
+    Interval,
+    JobEffect,
+    Limit,
+    SizeFigure,
+)
 from nodeprint.stats import intervals
 from nodeprint.stats.runs import run_spread
 
@@ -83,26 +94,84 @@ def judge_all(fabrics: Sequence[Fabric], rules: Acceptance) -> tuple[FabricVerdi
 def judge(fabric: Fabric, rules: Acceptance, fabrics: int = 1) -> FabricVerdict:
     """The slow nodes and links of a fabric, the largest first; so many `fabrics` share the levels."""
     few, one_run = len(fabric.nodes) < FEWEST_NODES, len(fabric.runs) < 2
-    if few or one_run:
+    if few or (one_run and not fabric.metric):
         return _verdict(fabric, (), (), "too-few-nodes" if few else "one-run")
-    logs = np.log(fabric.values)
+    logs = fabric.logs
     fitted = terms(logs, fabric.places)
     n = len(fabric.nodes)
-    of_link = _between_runs(logs)
+    of_link = max(_between_runs(logs), _between_links(fitted)) if one_run else _between_runs(logs)
     findings: list[Finding] = []
     limits = []
+    of_node, of_single_link = _percent(fabric, rules)
     for ways, percent, factor in (
-        (_nodes(fabric, fitted), rules.fabric.node_percent, _OF_MEDIAN / (n - 1)),
-        (_links(fabric, fitted), rules.fabric.link_percent, 1.0),
+        (_nodes(fabric, fitted), of_node, _OF_MEDIAN / (n - 1)),
+        (_links(fabric, fitted), of_single_link, 1.0),
     ):
         of_ways, limit = _judged(
-            ways, fabric, float(np.log1p(percent / 100)), of_link * factor, rules.false_alarm, fabrics
+            ways, fabric, _tolerance(percent, fabric), of_link * factor, rules.false_alarm, fabrics
         )
         findings += of_ways
         limits.append(limit)
+    if one_run:  # other traffic may slow a link in one run: only a node has several links that show it
+        of_nodes = [finding for finding in findings if finding.component.term == NODE]
+        return _verdict(fabric, tuple(sorted(of_nodes, key=lambda finding: -finding.times_tolerance)), (), "one-run")
     far = any(limit.effect > FAR * limit.tolerance for limit in limits)
     ordered = tuple(sorted(findings, key=lambda finding: -finding.times_tolerance))
     return _verdict(fabric, ordered, tuple(limits), "beyond-tolerance" if far else "")
+
+
+def _percent(fabric: Fabric, rules: Acceptance) -> tuple[float, float]:
+    """The tolerances of nodes and of links in percent. A metric of a table may have one of its own for nodes."""
+    of_node, of_link = rules.fabric.node_percent, rules.fabric.link_percent
+    metric = rules.metrics.get(fabric.metric) if fabric.metric else None
+    return (of_node, of_link) if metric is None else (metric.tolerance, min(metric.tolerance * of_link / of_node, 99.0))
+
+
+def _tolerance(percent: float, fabric: Fabric) -> float:
+    """The tolerance of a time that is longer, or a rate that is lower, in logarithms."""
+    return float(np.log1p(percent / 100) if fabric.better == "lower" else -np.log1p(-percent / 100))
+
+
+def agreements(fabrics: Sequence[Fabric], rules: Acceptance) -> dict[str, tuple[Agreement, ...]]:
+    """By node its agreement with the others in the messages with all of them, in each fabric. It is that of the slower
+    direction; without several runs, the interval is infinite."""
+    out: dict[str, tuple[Agreement, ...]] = {}
+    for fabric in fabrics:
+        tolerance = _tolerance(_percent(fabric, rules)[0], fabric)
+        runs = len(fabric.runs)
+        logs = fabric.logs
+        ways = _nodes(fabric, terms(logs, fabric.places))
+        values = ways["value"].values.reshape(runs, -1)
+        of_runs = _between_runs(logs) * _OF_MEDIAN / (len(fabric.nodes) - 1)
+        job = _job(values, np.arange(runs), of_runs, intervals.EQUIVALENCE)
+        reach = np.abs(job["difference"].values) + (job["half"].values if runs > 1 else np.inf)
+        for number, node in enumerate(fabric.nodes):
+            at = 2 * number + int(np.argmax(reach[2 * number : 2 * number + 2]))
+            level = _level(ways, number, at % 2, fabric)
+            within, limit = (abs(relative(side, fabric.better)) for side in (float(reach[at]), tolerance))
+            agreement = Agreement(
+                fabric.measurement,
+                True,
+                fabric.measurement,
+                Component(NODE, NODE, {}),
+                within,
+                limit,
+                fabric.unit,
+                within * level,
+                limit * level,
+                float(reach[at]) / tolerance,
+                relative(float(job["difference"].values[at]), fabric.better),
+                runs,
+                "runs" if tolerance < reach[at] < np.inf and abs(job["difference"].values[at]) < tolerance else "",
+            )
+            out[node] = (*out.get(node, ()), agreement)
+    return out
+
+
+def _level(ways: xr.Dataset, number: int, direction: int, fabric: Fabric) -> float:
+    """The usual value of a component in a direction, in the fabric's unit."""
+    usual = float(ways["usual"].values[number, direction])
+    return math.exp(usual if fabric.better == "lower" else -usual)
 
 
 def _between_runs(logs: Floats) -> float:
@@ -113,12 +182,24 @@ def _between_runs(logs: Floats) -> float:
     return float((1.4826 * np.median(finite)) ** 2 / 2) if len(finite) else _RUN_PRIOR**2
 
 
+def _between_links(fitted: xr.Dataset) -> float:
+    """The variance between the links of a node in a single run, robust to a slow one."""
+    links = fitted["link"].values
+    finite = np.abs(links[np.isfinite(links)])
+    return float((1.4826 * np.median(finite)) ** 2) if len(finite) else 0.0
+
+
 def _verdict(fabric: Fabric, findings: tuple[Finding, ...], limits: tuple[Limit, ...], why: str) -> FabricVerdict:
     finite = fabric.values[np.isfinite(fabric.values)]
     smallest, mean, largest = (
         (float(finite.min()), float(finite.mean()), float(finite.max())) if len(finite) else (float("nan"),) * 3
     )
     header = fabric.header
+    values: FabricValues | UnsetType = UNSET
+    medians = _rows(_over_runs(fabric.values))
+    if fabric.unit != "ns":
+        values = FabricValues(fabric.unit, fabric.better, medians, smallest, mean, largest)
+        medians, (smallest, mean, largest) = (), (float("nan"),) * 3
     return FabricVerdict(
         fabric.measurement,
         fabric.partition,
@@ -128,7 +209,7 @@ def _verdict(fabric: Fabric, findings: tuple[Finding, ...], limits: tuple[Limit,
         fabric.message_bytes,
         int(header.get("parallel", 1)),
         bool(header.get("directed")),
-        _rows(_over_runs(fabric.values)),
+        medians,
         smallest,
         mean,
         largest,
@@ -139,6 +220,7 @@ def _verdict(fabric: Fabric, findings: tuple[Finding, ...], limits: tuple[Limit,
         tuple(_by_size(fabric)),
         _rows(_over_runs(fabric.by_size[min(fabric.by_size)])) if fabric.by_size else (),
         max(fabric.disturbed, default=0.0),
+        values,
     )
 
 
@@ -214,9 +296,10 @@ def _judged(
     components = values.shape[1]
     together = _independent_jobs(fabric)
     tail = SUSPECT / (4.0 * fabrics * components * len(together))  # nodes and links share the level
-    jobs = [_job(values, runs, of_runs, tail) for runs in together]
+    of_links = _links_of_run(fabric)
+    jobs = [_job(values, runs, of_runs, tail, of_links) for runs in together]
     outside = [job["difference"].values - job["half"].values > tolerance for job in jobs]
-    pooled = _job(values, np.concatenate(together), of_runs, false_alarm / (4.0 * fabrics * components))
+    pooled = _job(values, np.concatenate(together), of_runs, false_alarm / (4.0 * fabrics * components), of_links)
     several = np.sum([job["difference"].values > tolerance for job in jobs], axis=0) > 1
     confirmed = (pooled["difference"].values - pooled["half"].values > tolerance) & several
     findings = [
@@ -227,17 +310,18 @@ def _judged(
     limits = [_smallest_found(ways, fabric, job, flags, tolerance) for job, flags in zip(jobs, outside, strict=True)]
     effect, job = max(zip(limits, jobs, strict=True), key=lambda limit: limit[0])
     remedy, needed = ("runs", _runs_needed(job, tolerance, effect)) if effect > FAR * tolerance else ("", 0)
+    limit_of_tolerance = abs(relative(tolerance, fabric.better))
     limit = Limit(
         "messages",
         fabric.measurement,
         str(ways.attrs["component_type"]),
         str(ways.attrs["component_type"]),
-        float(np.expm1(effect)),
-        float(np.expm1(tolerance)),
+        abs(relative(effect, fabric.better)),
+        limit_of_tolerance,
         remedy,
         needed,
-        float(np.expm1(tolerance)),
-        float(np.expm1(tolerance)),
+        limit_of_tolerance,
+        limit_of_tolerance,
     )
     return findings, limit
 
@@ -259,7 +343,7 @@ def _smallest_found(ways: xr.Dataset, fabric: Fabric, job: xr.Dataset, outside: 
 def _absorbed(component_type: str, fabric: Fabric, job: xr.Dataset, effect: float) -> Floats:
     """The part of an effect that the medians of few nodes absorb, in log time. The effect is injected into some
     components, one at a time."""
-    logs = np.log(fabric.values[job["run"].values])
+    logs = fabric.logs[job["run"].values]
     n, runs = len(fabric.nodes), len(logs)
     row, column = np.nonzero(~np.eye(n, dtype=np.bool_)) if component_type == LINK else (np.arange(n), np.full(n, -1))
     tried = np.unique(np.linspace(0, len(row) - 1, _PLANTED).astype(np.int64))
@@ -298,7 +382,13 @@ def _independent_jobs(fabric: Fabric) -> list[Ints]:
     return [np.flatnonzero(np.isin(of_run, component)) for component in independent(begun, fabric.followed)]
 
 
-def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> xr.Dataset:
+def _links_of_run(fabric: Fabric) -> float:
+    """The degrees of freedom of the variance between links, which is that of a single run."""
+    links = float(np.isfinite(fabric.values).sum()) / (1 if fabric.header.get("directed") else 2)
+    return max(links - 2 * len(fabric.nodes), 1.0) if len(fabric.runs) == 1 else 1.0
+
+
+def _job(values: Floats, runs: Ints, of_runs: float, tail: float, fewest_degrees: float = 1.0) -> xr.Dataset:
     """The differences of one independent job with `runs` (numbers), by column (component * direction). Each has an
     error with its degrees of freedom, and half of the simultaneous interval."""
     own_values = values[runs]
@@ -311,7 +401,7 @@ def _job(values: Floats, runs: Ints, of_runs: float, tail: float) -> xr.Dataset:
     # some runs of some links is in the spread of these, and their ratio is to that
     common = max(float(np.median(spread.pooled)), of_runs)
     variance = np.maximum(spread.pooled, common) * spread.ratio[0] / np.maximum(present, 1)
-    of_all = np.full(components, max(float(np.maximum(present - 1, 0).sum()), 1.0))
+    of_all = np.full(components, max(float(np.maximum(present - 1, 0).sum()), fewest_degrees))
     finite = np.abs(difference[np.isfinite(difference)])
     center = (1.4826 * float(np.median(finite))) ** 2 * _OF_MEDIAN / max(len(finite), 1) if len(finite) else 0.0
     of_center = np.full(components, max(len(finite) - 1.0, 1.0))
@@ -333,6 +423,8 @@ def _finding(
     """The finding of a node or link that is slow in one or both directions, by the more certain of these."""
     columns = (2 * number, 2 * number + 1)
     states = [_state(jobs, outside, confirmed, tolerance, column) for column in columns]
+    if fabric.metric and not fabric.header.get("directed"):
+        states[1] = None  # both directions are one value, so the link has the order of its nodes
     by_rank = [state for state in Certainty if state in states]
     if not by_rank:
         return None
@@ -359,9 +451,9 @@ def _finding(
     else:
         where |= {"sends": int(direction == 0 or both), "receives": int(direction == 1 or both)}
     half = float(deciding["half"].values[column])
-    level = float(np.exp(ways["usual"].values[number, direction]))
-    low, size, high = (float(np.expm1(effect + side)) for side in (-half, 0.0, half))
-    relative_tolerance = float(np.expm1(tolerance))
+    level = _level(ways, number, direction, fabric)
+    size, interval = relative(effect, fabric.better), _interval(effect, half, fabric)
+    relative_tolerance = abs(relative(tolerance, fabric.better))
     half_95 = float(
         np.expm1(intervals.half_width(deciding["error"].values[column], deciding["degrees"].values[column], 0.025))
     )
@@ -373,14 +465,14 @@ def _finding(
         component=Component(str(ways.attrs["component_type"]), str(ways.attrs["component_type"]), where),
         effect=size,
         effect_unit=size * level,
-        interval=Interval(low, high),
+        interval=interval,
         half_95=half_95,
         tolerance=relative_tolerance,
         tolerance_unit=relative_tolerance * level,
-        times_tolerance=size / relative_tolerance,
+        times_tolerance=abs(size) / relative_tolerance,
         value=level * (1 + size),
         peers=level,
-        unit="ns",
+        unit=fabric.unit,
         worse=True,
         by_job=tuple(
             _effect_of(job, column, fabric, ways, bool(flags[column])) for job, flags in zip(jobs, outside, strict=True)
@@ -411,13 +503,19 @@ def _state(
     return Certainty.INTERMITTENT if any(inside) else Certainty.SUSPECTED
 
 
+def _interval(effect: float, half: float, fabric: Fabric) -> Interval:
+    return Interval(*sorted(relative(effect + side, fabric.better) for side in (-half, half)))
+
+
 def _effect_of(job: xr.Dataset, column: int, fabric: Fabric, ways: xr.Dataset, shows: bool) -> JobEffect:
     values = ways["value"].values.reshape(len(fabric.runs), -1)[job["run"].values, column]
     effect, half = float(job["difference"].values[column]), float(job["half"].values[column])
-    low, size, high = (float(np.expm1(effect + side)) for side in (-half, 0.0, half))
+    size, interval = relative(effect, fabric.better), _interval(effect, half, fabric)
     names = [fabric.runs[run] for run in job["run"].values.tolist()]
-    runs = {name: float(np.expm1(value)) for name, value in zip(names, values, strict=True) if np.isfinite(value)}
-    return JobEffect(names[-1].partition("/")[0], size, Interval(low, high), runs, shows, tuple(runs) if shows else ())
+    runs = {
+        name: relative(value, fabric.better) for name, value in zip(names, values, strict=True) if np.isfinite(value)
+    }
+    return JobEffect(names[-1].partition("/")[0], size, interval, runs, shows, tuple(runs) if shows else ())
 
 
 def of_node(fabrics: Iterable[FabricVerdict], name: str) -> list[Finding]:

@@ -232,12 +232,19 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     def _agreements(self, i: int) -> tuple[Agreement, ...]:
         node, rules = self.population.fleet.nodes[i], self.population.rules
         by_time = {effect.metric for effect in self.over_time}
+        if self.population.only_links:
+            return self.links.get(node.name, ())
         return tuple(
             replace(agreement, remedy="time", needed=0)
             if agreement.remedy and agreement.metric in by_time
             else agreement
             for agreement in agreements.agreements(self._series_of(i), node, rules)
         )
+
+    @cached_property
+    def links(self) -> dict[str, tuple[Agreement, ...]]:
+        """By node its agreements in the messages with all others, of a table of pairs."""
+        return messages.agreements(self.population.fleet.fabrics, self.population.rules)
 
     def _series_of(self, i: int) -> Iterator[tuple[Deviations, int]]:
         """The series that a node is in, each with its position there."""

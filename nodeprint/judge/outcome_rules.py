@@ -97,6 +97,27 @@ def not_measured(of: NodeEvidence) -> Iterator[Reason]:
         yield Reason(Outcome.NOT_MEASURED, detail=node.reason)
 
 
+@rule(final=True)
+def linked(of: NodeEvidence) -> Iterator[Reason]:
+    """All values are of pairs of nodes, so its messages with all others decide."""
+    if not of.population.only_links:
+        return
+    findings = list(found(of))
+    yield from findings
+    unresolved = tuple(a.metric for a in of.deciding if a.share > 1 and a.metric not in of.outside)
+    if not of.deciding:
+        names = dict.fromkeys(fabric.measurement for fabric in of.population.fleet.fabrics)
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.MISSING, tuple(names))
+    elif any(agreement.runs < 2 for agreement in of.deciding):
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.ONE_RUN)
+    elif unresolved:
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.UNRESOLVED, unresolved)
+    elif any(finding.accepted and finding.is_outside for finding in of.findings):
+        yield Reason(Outcome.INCONCLUSIVE, ReasonDetail.WAIVED)
+    elif not findings:
+        yield Reason(Outcome.SAME, of=tuple(agreement.metric for agreement in of.deciding))
+
+
 @rule()
 def found(of: NodeEvidence) -> Iterator[Reason]:
     """Findings, by certainty. Wrong results and limits have outcomes of their own."""

@@ -148,6 +148,11 @@ class Population(msgspec.Struct, frozen=True, dict=True):
         """Whether a single node was measured."""
         return sum(node.state == "measured" for node in self.fleet.nodes) == 1
 
+    @property
+    def only_links(self) -> bool:
+        """Whether all values are of pairs of nodes."""
+        return bool(self.fleet.fabrics) and not self.fleet.quantities
+
     @cached_property
     def compared(self) -> int:
         """How many nodes are compared with others."""

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from nodeprint.data.job.fabric_times import Fabric, Floats, relative
+from nodeprint.judge import messages
 from nodeprint.judge.agreements import metric
 from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.population import Population
@@ -34,21 +36,40 @@ def _of(population: Population, series: Deviations) -> Iterator[SingleRuns]:
     measured = np.flatnonzero(np.isfinite(values))
     if len(measured) < 2:
         return
-    relative = np.array([matrix.terms.relative(value) for value in values[measured].tolist()])
-    level = float(np.median(1 + relative)) * float(matrix.levels[whole[0]])
-    effects = (1 + relative) / np.median(1 + relative) - 1
+    differences = np.array([matrix.terms.relative(value) for value in values[measured].tolist()])
     names = [population.fleet.nodes[i].name for i in matrix.nodes[measured].tolist()]
+    yield _spread(matrix.name, names, differences, float(matrix.levels[whole[0]]), matrix.measured.unit)
+
+
+def of_fabrics(fabrics: Sequence[Fabric]) -> tuple[SingleRuns, ...]:
+    """The result of each fabric of a table with one run: the messages of each node with all others, in its slower
+    direction."""
+    out = []
+    for fabric in fabrics:
+        if len(fabric.runs) == 1:
+            fitted = messages.terms(fabric.logs, fabric.places)
+            slower = np.maximum(fitted["sends"].values[0], fitted["receives"].values[0])
+            effects = np.array([relative(value, fabric.better) for value in slower.tolist()])
+            median = float(np.nanmedian(fabric.values))
+            out.append(_spread(fabric.measurement, fabric.nodes, effects, median, fabric.unit))
+    return tuple(out)
+
+
+def _spread(measurement: str, names: Sequence[str], differences: Floats, level: float, unit: str) -> SingleRuns:
+    """The spread of nodes with relative `differences` from a level."""
+    middle = float(np.median(1 + differences))
+    effects = (1 + differences) / middle - 1
 
     def nodes_at(rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> NodesAt:
         return NodesAt(tuple(sorted(names[row] for row in rows.tolist())), float(np.median(effects[rows])))
 
     away = np.flatnonzero(gaps.apart(effects))
     upper = gaps.two_groups(effects)
-    yield SingleRuns(
-        matrix.name,
-        len(measured),
-        level,
-        matrix.measured.unit,
+    return SingleRuns(
+        measurement,
+        len(names),
+        middle * level,
+        unit,
         float(effects.min()),
         float(effects.max()),
         robust_sd(effects),

@@ -295,8 +295,9 @@ def _of_cells(names: list[str], cells: _Cells, source: str, *, first_line: int, 
     frame = frame[~missing].reset_index(drop=True)
     parts = tuple(known.parts)
     fields = _fields(stripped, known, source)
-    stated = table_columns.sources(table.names, known, len(names))
-    return value_table.checked(ValueTable(source, frame, parts, fields, unmeasured, notes, sources=stated))
+    stated = table_columns.sources(table.names, known, len(names)) | ({"node": table.ends} if table.pairs else {})
+    figures = ValueTable(source, frame, parts, fields, unmeasured, notes, sources=stated, pairs=table.pairs)
+    return value_table.checked(figures)
 
 
 def _without_words(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from msgspec import UNSET
 
 from nodeprint.campaign.derived import State
 from nodeprint.data.places.layout import Layout
@@ -16,7 +18,7 @@ from nodeprint.data.places.measured import Ints, Measured, models
 from nodeprint.data.store.identity import Identity
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers import units
+from nodeprint.readers import node_pairs, table_fabric, units
 from nodeprint.readers.value_table import MOST_PLACES, ValueTable
 from nodeprint.settings.measurements import METRIC_WORDS, Model, measurements
 from nodeprint.settings.texts import say
@@ -34,17 +36,22 @@ def packed_table(figures: ValueTable, campaign: str, better: Mapping[str, units.
     where a metric has too many places.
     """
     frame = figures.frame
-    names = sorted({*frame["node"], *figures.unmeasured})
+    names = sorted(node_pairs.nodes_of([*frame["node"].unique(), *figures.unmeasured], figures.pairs))
+    of_pairs = frame["node"].isin(list(figures.pairs)).to_numpy()
+    _check_kinds(frame, of_pairs, figures)
     number = {name: i for i, name in enumerate(names)}
-    numbered = frame.assign(
-        node=frame["node"].map(number).astype(np.int64), job=_ordered(frame, "job"), run=_ordered(frame, "run")
-    )
+    in_order = frame.assign(job=_ordered(frame, "job"), run=_ordered(frame, "run"))
+    fabrics, of_fabrics = table_fabric.fabrics(in_order[of_pairs], figures.pairs, figures.parts, figures.source, better)
+    fabrics = tuple(replace(fabric, measurement=called(fabric.measurement)) for fabric in fabrics)
+    numbered = in_order[~of_pairs]
+    numbered = numbered.assign(node=numbered["node"].map(number).astype(np.int64))
     quantities = tuple(
         _quantity(str(metric), rows, figures, better) for metric, rows in numbered.groupby("metric", sort=True)
     )
     unmeasured: tuple[State, str] = ("not measured", say("unmeasured", "no_figure"))
     wrong: tuple[State, str] = ("wrong", say("unmeasured", "own_check"))
-    states = dict.fromkeys(figures.unmeasured, unmeasured) | dict.fromkeys(figures.wrong, wrong)
+    without = figures.unmeasured if not of_pairs.any() else {*names} - {*frame["node"]} if not of_pairs.all() else ()
+    states = dict.fromkeys(without, unmeasured) | dict.fromkeys(figures.wrong, wrong)
     nodes = tuple(
         PackedNode(
             name,
@@ -57,8 +64,17 @@ def packed_table(figures: ValueTable, campaign: str, better: Mapping[str, units.
     )
     # what a protocol rests on is named by it, as the table itself is not in the campaign's folder
     versions = {"table": f"{Path(figures.source).name}, SHA-256 {figures.digest}"} if figures.digest else {}
-    notes = (*figures.notes, *_unknown_units(frame, better))
-    return PackedFleet(campaign, False, nodes, quantities, versions, notes=notes, identity=_identity(figures, names))
+    notes = (*figures.notes, *_unknown_units(frame, better), *of_fabrics)
+    identity = _identity(figures, names)
+    return PackedFleet(campaign, False, nodes, quantities, versions, notes=notes, identity=identity, fabrics=fabrics)
+
+
+def _check_kinds(frame: pd.DataFrame, of_pairs: npt.NDArray[np.bool_], figures: ValueTable) -> None:
+    """Raise NodeprintError if a metric has values of nodes and of pairs of nodes."""
+    both = {*frame["metric"][of_pairs]} & {*frame["metric"][~of_pairs]}
+    if both:
+        what = f"{printable(min(both), 60)} has values of nodes and of pairs of nodes"
+        raise NodeprintError(what, where=figures.source, advice="call them by two names")
 
 
 def _identity(figures: ValueTable, nodes: Sequence[str]) -> Identity:
@@ -71,7 +87,8 @@ def _identity(figures: ValueTable, nodes: Sequence[str]) -> Identity:
         if part in figures.sources
     }
     stated = {axis: words for axis, words in figures.sources.items() if axis in ("node", "run", "job", *parts)}
-    return Identity(len(nodes), int(runs.min()), int(runs.max()), parts, stated)
+    pairs = frame["node"][frame["node"].isin(list(figures.pairs))].nunique()
+    return Identity(len(nodes), int(runs.min()), int(runs.max()), parts, stated, pairs or UNSET)
 
 
 def _unknown_units(frame: pd.DataFrame, better: Mapping[str, units.Better]) -> list[str]:

@@ -19,13 +19,22 @@ _UNNAMED = "unnamed:_"
 
 
 def of_rows(names: Sequence[str], cells: Sequence[pd.Series[str]], where: str, line: int) -> Unpivoted:
-    """The table with one row for each run and no rows of other statistics.
+    """The table with one row for each run and no rows of other statistics, and with a name for each pair of nodes.
 
-    Raises NodeprintError with line and column where a table is of pairs of nodes, or may be read in two ways.
+    Raises NodeprintError with line and column where a table may be read in two ways.
     """
     kept, notes = _without_index(names, cells)
+    of_pairs = table_pairs.paired(kept, cells, where, line)
+    if of_pairs is None:
+        return _of_rows(kept, cells, where, line, notes)
+    table = _of_rows(list(of_pairs.names), of_pairs.cells, where, line, (*notes, *of_pairs.notes))
+    return replace(table, pairs=of_pairs.pairs, ends=of_pairs.columns)
+
+
+def _of_rows(
+    kept: list[str | None], cells: Sequence[pd.Series[str]], where: str, line: int, notes: tuple[str, ...]
+) -> Unpivoted:
     kinds = {kind: place for place, name in enumerate(kept) if name is not None and (kind := table_columns.kind(name))}
-    table_pairs.check(kept, cells, where, line)
     other = [kinds[kind] for kind in kinds if kind != "run"]
     place = table_statistics.column(kept, cells, frozenset(other)) if "node" in kinds else None
     if place is not None:

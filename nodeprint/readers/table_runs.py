@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers import table_numbers, table_statistics
+from nodeprint.readers.node_pairs import Pairs
 from nodeprint.settings.texts import say
 
 _DATE = r"\d{4}-\d\d(?:-\d\d)?(?:[T ]\d\d:?\d\d(?::?\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
@@ -52,12 +53,14 @@ class _RunColumn:
 @dataclass(frozen=True)
 class Unpivoted:
     """Names (None: left out) and cells of a table without runs as columns. `is_wide`: its column `value` is one
-    of several metrics."""
+    of several metrics. `pairs` are the pairs of nodes in its column of nodes, `ends` the words for their columns."""
 
     names: Sequence[str | None]
     cells: Sequence[pd.Series[str]]
     is_wide: bool = False
     notes: tuple[str, ...] = ()
+    pairs: Pairs = field(default_factory=dict)
+    ends: str = ""
 
 
 def unpivoted(

@@ -12,8 +12,10 @@ import numpy as np
 import pandas as pd
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers import copied_values, units
+from nodeprint.readers import copied_values, node_pairs, units
+from nodeprint.readers.node_pairs import Pairs
 from nodeprint.readers.tool_output import ToolValue
+from nodeprint.settings.texts import say
 
 #: Values of one metric at one place are not so many times as large on one node as on another, but in another unit.
 _MIXED = 300.0
@@ -36,7 +38,7 @@ class ValueTable:
     `fields` has the known configuration by node, `unmeasured` the nodes without any value. `notes` name the omissions.
     `digest` is the SHA-256 of the file, or of the lines that sha256sum writes for a directory's files.
     `wrong` are nodes on which a benchmark found its own result wrong. `sources` has by axis the words for what states
-    it.
+    it. `pairs` has the two nodes of each pair, whose name is in the column node.
     """
 
     source: str
@@ -48,6 +50,7 @@ class ValueTable:
     digest: str = ""
     wrong: frozenset[str] = frozenset()
     sources: Mapping[str, str] = field(default_factory=dict)
+    pairs: Pairs = field(default_factory=dict)
 
 
 def from_values(values: Sequence[ToolValue], source: str, sources: Mapping[str, str] | None = None) -> ValueTable:
@@ -108,6 +111,7 @@ def checked(figures: ValueTable) -> ValueTable:
         raise NodeprintError("no figure is there", where=figures.source, advice="give a table with values")
     _check_names(figures)
     _check_positive(figures)
+    figures = _without_mirrored(figures)
     frame = _one_unit(figures)
     frame = frame.assign(time=_times(frame["time"], figures.source, frame["line"]))
     figures = _without_doubled(replace(figures, frame=frame))
@@ -122,6 +126,15 @@ def checked(figures: ValueTable) -> ValueTable:
         what = f"the figures of {printable(str(frame['node'].at[again[0]]), 60)} are there twice, run by run"
         raise _error(figures, again[0], what, "take the copies out: they would make the figures look more certain")
     return _without_copies(replace(figures, frame=frame))
+
+
+def _without_mirrored(figures: ValueTable) -> ValueTable:
+    """The same without pairs that are there in the other order with the same values."""
+    again = node_pairs.mirrored(figures.frame, figures.pairs, figures.parts) if figures.pairs else []
+    if not again:
+        return figures
+    rest = figures.frame[~figures.frame["node"].isin(again)].reset_index(drop=True)
+    return replace(figures, frame=rest, notes=(*figures.notes, say("read", "mirrored_pairs", count=len(again))))
 
 
 def _without_copies(figures: ValueTable) -> ValueTable:
@@ -156,13 +169,14 @@ def _check_names(figures: ValueTable) -> None:
         if len(empty):
             raise _error(figures, empty[0], f"the {column} has no name", f"name the {column}, or take the line out")
     seen: dict[str, str] = {}
-    firsts = frame["node"].drop_duplicates()
-    for row, name in firsts.items():
+    of_rows = frame["node"].drop_duplicates().items()
+    firsts = [(row, end) for row, name in of_rows for end in figures.pairs.get(str(name), (str(name),))]
+    for row, name in firsts:
         other = seen.setdefault(str(name).lower(), str(name))
         if other != name:
             what = f"node {printable(str(name), 60)} is {printable(other, 60)} in another case"
             raise _error(figures, row, what, "write a node's name in one way")
-    for row, name in firsts.items():
+    for row, name in firsts:
         short, _, domain = str(name).lower().partition(".")
         if domain and short in seen and not short.isdigit():
             what = f"node {printable(str(name), 60)} is {printable(seen[short], 60)} with its domain"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nodeprint.judge.verdict import FabricVerdict
 from nodeprint.report import names
 from nodeprint.report.figures.node_levels import Floats
 from nodeprint.settings.texts import say
@@ -31,6 +32,15 @@ def rates(times_ns: Mapping[str, float], message_bytes: float | None, operation:
     if message_bytes and at_once > 1:
         rows[f"{at_once} pairs together"] = f"{at_once * messages * message_bytes / times_ns['mean']:.3g} GB/s"
     return rows
+
+
+def of_fabric(fabric: FabricVerdict) -> dict[str, str]:
+    """Return the extremes and mean of messages between nodes as times with rates, or in the unit of a table."""
+    shown = fabric.shown
+    extremes = {"minimum": shown.minimum, "mean": shown.mean, "maximum": shown.maximum}
+    if shown.unit == "ns":
+        return rates(extremes, fabric.message_bytes, fabric.operation, fabric.at_once)
+    return {name: names.quantity(value, shown.unit) for name, value in extremes.items()}
 
 
 def facts(

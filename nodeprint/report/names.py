@@ -248,13 +248,15 @@ _OF_PAIRS: Collection[str] = ("node", "socket", "class", "quadrant", "link", "cc
 
 
 _INSIDE = "the inside of "
+#: The component of an agreement in the messages of a node with all others.
+_ALL_PAIRS = "all pairs of the node"
 
 
 def component(of: Component) -> str:
     """Name a component: `core 37 (CPU 37)`, `CCD 3 to CCD 4`, `memory of NUMA node 1, socket 0`."""
     where, term = dict(sorted(of.where.items())), of.term  # the same words before verdict.json is written as after
     if term.startswith("fabric-"):
-        return " to ".join(printable(str(where[end]), 80) for end in ("node", "to") if end in where)
+        return " to ".join(printable(str(where[end]), 80) for end in ("node", "to") if end in where) or _ALL_PAIRS
     if term == "class":
         return _class(where)
     if term == "core":

@@ -164,7 +164,8 @@ def junit(verdict: Verdict) -> str:
         element, words = node.outcome.entry.junit, text.node_sentence(node, fleet.groups)
         cases.append(case(f"node {name}", element, node.outcome, words, details))
     for fabric in verdict.fabric:
-        name = f"fabric {fabric.measurement}, partition {fabric.partition}"
+        partition = f", partition {fabric.partition}" if fabric.partition else ""
+        name = f"fabric {fabric.measurement}{partition}"
         element = fabric.outcome.entry.junit
         cases.append(case(name, element, fabric.outcome, text.fabric(fabric), text.fabric_findings(fabric)))
     suite = ju.TestSuite(f"nodeprint {verdict.campaign}" + (" (simulated)" if verdict.simulated else ""))

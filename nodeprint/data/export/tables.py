@@ -85,9 +85,13 @@ def _detailed(fleet: PackedFleet) -> Iterator[tuple[str, int, JobMeasurement, li
 
 def messages(fabrics: Iterable[Fabric]) -> Iterator[pd.DataFrame]:
     """Yield every link between nodes, a measurement at a time. A row has the time in ns of a message of `message_bytes`
-    from the node `from` to the node `to`. It is the median over pairs of ranks and passes of a run."""
+    from the node `from` to the node `to`. It is the median over pairs of ranks and passes of a run. If a table has
+    pairs in another unit, all rows have `value` and `unit` instead."""
+    fabrics = tuple(fabrics)
+    is_in_ns = all(measured.unit == "ns" for measured in fabrics)
     for measured in fabrics:
-        by_size = measured.by_size or {measured.message_bytes: measured.values}
+        has_sizes = bool(measured.by_size) and measured.unit == "ns"
+        by_size = measured.by_size if has_sizes else {measured.message_bytes: measured.values}
         values = np.stack(list(by_size.values()))
         size, run, sender, receiver = np.nonzero(np.isfinite(values))
         columns = {
@@ -98,8 +102,9 @@ def messages(fabrics: Iterable[Fabric]) -> Iterator[pd.DataFrame]:
             "message_bytes": np.array(list(by_size))[size],
             "from": np.array(measured.nodes)[sender],
             "to": np.array(measured.nodes)[receiver],
-            "latency_ns": values[size, run, sender, receiver],
         }
+        found = values[size, run, sender, receiver]
+        columns |= {"latency_ns": found} if is_in_ns else {"value": found, "unit": measured.unit}
         yield pd.DataFrame(columns, index=range(len(run)))
 
 

@@ -1,10 +1,10 @@
-"""Times of messages between nodes as a matrix over (run, from, to)."""
+"""Times or rates of messages between nodes as a matrix over (run, from, to)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ class Fabric:
     order of their `places` (switch or rack, empty where unknown). `runs` are named job1/run1, `started` when they
     began. `disturbed` is, for each run, the share of CPU time that background load took or of values flagged,
     whichever is larger. `followed` has by job when it was submitted and ended, by the login node's clock.
+
+    Values of a table of pairs may have another `unit`, and higher ones may be `better`. `by_size` are times in ns even
+    then. `metric` is what the table calls them.
     """
 
     measurement: str
@@ -36,8 +39,26 @@ class Fabric:
     header: Mapping[str, Any]
     followed: Mapping[int, Followed] = field(default_factory=dict)
     by_size: Mapping[int, Floats] = field(default_factory=dict)
+    unit: str = "ns"
+    better: Literal["higher", "lower"] = "lower"
+    metric: str = ""
 
     @property
     def message_bytes(self) -> int:
         """The size of the messages of `values`; 0 where it is not recorded."""
         return max(self.by_size, default=int(self.header.get("message_bytes") or 0))
+
+    @property
+    def logs(self) -> Floats:
+        """The logarithms of the values, which are larger for a slower message."""
+        return slowness(self.values, self.better)
+
+
+def slowness(values: Floats, better: str) -> Floats:
+    """The logarithms of times, or of rates with the other sign: larger is slower."""
+    return np.asarray(np.log(values) if better == "lower" else -np.log(values))
+
+
+def relative(slower: float, better: str) -> float:
+    """The relative difference from the usual value, if a message is slower by this in logarithms."""
+    return float(np.expm1(slower if better == "lower" else -slower))

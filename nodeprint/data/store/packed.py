@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -19,6 +19,7 @@ from nodeprint.campaign import derived
 from nodeprint.campaign.derived import State
 from nodeprint.campaign.followed import Followed
 from nodeprint.data import seal
+from nodeprint.data.job.fabric_times import Fabric
 from nodeprint.data.places.layout import Layout
 from nodeprint.data.places.measured import Key, Measured, is_metric, models
 from nodeprint.data.store.identity import Identity
@@ -92,7 +93,8 @@ class PackedFleet:
     """A campaign's nodes by name, and its quantities, those of pairs of CPUs first.
 
     `notes` is what was left out of the table that it was read from, and `identity` says whose its values are. `folder`
-    has the store that it was read from, with the nodes' jobs.
+    has the store that it was read from, with the nodes' jobs. `fabrics` are the pairs of nodes of a table; a campaign's
+    own are read from its records.
     """
 
     campaign: str
@@ -103,6 +105,7 @@ class PackedFleet:
     folder: Path | None = None
     notes: tuple[str, ...] = ()
     identity: Identity | None = None
+    fabrics: tuple[Fabric, ...] = ()
 
     @property
     def pairs(self) -> tuple[Measured, ...]:
@@ -135,6 +138,8 @@ def write(fleet: PackedFleet, campaign: Path) -> Path:
         for number, quantity in enumerate(fleet.quantities):
             values = np.asarray(quantity.values, dtype=np.float32)
             np.save(derived.values_file(partial, quantity.measurement, number), values)
+        for number, fabric in enumerate(fleet.fabrics):
+            np.save(_fabric_file(partial, number), np.stack([fabric.values, *fabric.by_size.values()]))
         write_index(fleet, partial)
     return campaign / FOLDER / "index.json"
 
@@ -154,11 +159,22 @@ def write_index(fleet: PackedFleet, partial: Path, stamp: str = "") -> None:
         "versions": fleet.versions,
         "notes": fleet.notes,
         "identity": fleet.identity,
+        **({"fabrics": [_fabric_entry(fabric) for fabric in fleet.fabrics]} if fleet.fabrics else {}),
         "nodes": fleet.nodes,
         "quantities": entries,
     }
     (partial / "index.json").write_bytes(msgspec.json.encode(index, enc_hook=np.ndarray.tolist) + b"\n")
     seal.write_folder(partial)
+
+
+def _fabric_file(folder: Path, number: int) -> Path:
+    return folder / f"fabric-{number}.npy"
+
+
+def _fabric_entry(fabric: Fabric) -> dict[str, Any]:
+    """A fabric in the index, without its values."""
+    facts = {key: value for key, value in vars(fabric).items() if key not in ("values", "by_size", "followed")}
+    return {**facts, "sizes": tuple(fabric.by_size)}
 
 
 def _places_of(file: Path) -> Path:
@@ -222,6 +238,7 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
             campaign,
             _decoded(index["notes"], tuple[str, ...]),
             _identity(index["identity"]),
+            tuple(_fabrics(path.parent, index.get("fabrics"))),
         )
     except OSError as error:
         raise NodeprintError(
@@ -235,6 +252,36 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
             where=path,
             advice="remove the directory; it is regenerated",
         ) from error
+
+
+class _FabricEntry(msgspec.Struct):
+    """An entry of the index: a fabric without its values, of so many message `sizes`."""
+
+    measurement: str
+    partition: str
+    nodes: tuple[str, ...]
+    places: tuple[str, ...]
+    runs: tuple[str, ...]
+    started: tuple[str, ...]
+    disturbed: tuple[float, ...]
+    header: dict[str, Any]
+    unit: str
+    better: Literal["higher", "lower"]
+    metric: str
+    sizes: tuple[int, ...]
+
+
+def _fabrics(folder: Path, raw: msgspec.Raw | None) -> Iterable[Fabric]:
+    """The pairs of nodes of a table. Raises ValueError if index and values do not fit."""
+    entries = [] if raw is None else _decoded(raw, list[_FabricEntry])
+    for number, entry in enumerate(entries):
+        facts = msgspec.structs.asdict(entry)
+        sizes = facts.pop("sizes")
+        path = _fabric_file(folder, number)
+        arrays = np.load(reading.regular(path))
+        if arrays.shape != (1 + len(sizes), len(entry.runs), len(entry.nodes), len(entry.nodes)):
+            raise ValueError(f"{path.name} has shape {arrays.shape}, which is not that of the index")
+        yield Fabric(**facts, values=arrays[0], by_size=dict(zip(sizes, arrays[1:], strict=True)))
 
 
 def _identity(raw: msgspec.Raw) -> Identity | None:

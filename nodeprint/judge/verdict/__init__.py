@@ -8,7 +8,7 @@ the outcomes.
 
 from nodeprint.judge.verdict.campaign_verdict import SCHEMA, Verdict
 from nodeprint.judge.verdict.component import Component, Interval
-from nodeprint.judge.verdict.fabric_verdict import FabricVerdict, SizeFigure
+from nodeprint.judge.verdict.fabric_verdict import FabricValues, FabricVerdict, SizeFigure
 from nodeprint.judge.verdict.finding import Evidence, Expected, Finding, Finer, JobEffect
 from nodeprint.judge.verdict.fleet_verdict import (
     FleetVerdict,
@@ -37,6 +37,7 @@ __all__ = [
     "Epoch",
     "Evidence",
     "Expected",
+    "FabricValues",
     "FabricVerdict",
     "Finding",
     "Finer",

@@ -21,6 +21,18 @@ class SizeFigure(msgspec.Struct, frozen=True):
     high_ns: float
 
 
+class FabricValues(msgspec.Struct, frozen=True):
+    """Values of a table of pairs in another `unit` than ns: medians over runs (from, to), and their extremes. `better`
+    is the side of the better values, `higher` or `lower`."""
+
+    unit: str
+    better: str
+    median: tuple[tuple[float, ...], ...]
+    minimum: float
+    mean: float
+    maximum: float
+
+
 class FabricVerdict(msgspec.Struct, frozen=True):
     """Messages between the nodes of a partition: medians (from, to) in ns. Slow nodes and links are findings. Their
     component has where = {"node": name} or {"node": from, "to": to} and `sends`/`receives` as 1. `limits` has the
@@ -31,6 +43,8 @@ class FabricVerdict(msgspec.Struct, frozen=True):
 
     Background load took up to `disturbed` of a run's CPU time, or that share of its values is flagged. From LOST on,
     values have an asterisk.
+
+    A table of pairs may have `values` in another unit. `median_ns` is empty then, and its extremes are NaN.
     """
 
     measurement: str
@@ -52,6 +66,14 @@ class FabricVerdict(msgspec.Struct, frozen=True):
     by_size: tuple[SizeFigure, ...] = ()
     smallest_ns: tuple[tuple[float, ...], ...] = ()
     disturbed: float = 0.0
+    values: FabricValues | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def shown(self) -> FabricValues:
+        """The medians with their unit."""
+        if isinstance(self.values, FabricValues):
+            return self.values
+        return FabricValues("ns", "lower", self.median_ns, self.minimum_ns, self.mean_ns, self.maximum_ns)
 
     @property
     def is_marked(self) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import xarray as xr
 
+from nodeprint.data.job.fabric_times import slowness
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import messages
 from nodeprint.judge.verdict import FabricVerdict, Finding
@@ -24,17 +25,24 @@ def medians(verdict: FabricVerdict, *, smallest: bool = False) -> xr.Dataset:
 
     With several message sizes, the medians are those of the deciding size, or of the `smallest`, which has no findings.
     """
-    values = np.array(verdict.smallest_ns if smallest else verdict.median_ns, dtype=np.float64)
-    unit = shown_unit("ns", values)
+    shown = verdict.shown
+    values = np.array(verdict.smallest_ns if smallest else shown.median, dtype=np.float64)
+    unit = shown_unit("ns" if smallest else shown.unit, values)
     values = values / unit.size
     size = verdict.by_size[0].message_bytes if smallest else verdict.message_bytes
-    title = f"time of a message{f' of {message_size(size)}' if verdict.by_size else ''}, {unit.name}"
+    of_size = f" of {message_size(size)}" if verdict.by_size else ""
+    title = f"{_measured(verdict, smallest=smallest)}{of_size}, {unit.name or '1'}"
     findings = () if smallest else verdict.findings
     odd = {str(finding.component.where.get(key)) for finding in findings for key in ("node", "to")}
     places, marked = verdict.places, [row for row, name in enumerate(verdict.nodes) if name in odd]
     several = all(places) and len(set(places)) > 1
     parts = {"place": outlined(np.array(places, dtype=object), "switch or rack", "group")} if several else {}
     return square(values, verdict.nodes, title, parts, axis="node", marked=marked, directed=verdict.directed)
+
+
+def _measured(verdict: FabricVerdict, *, smallest: bool = False) -> str:
+    """The name of the values: the time of a message, or a metric of a table."""
+    return "time of a message" if smallest or verdict.shown.unit == "ns" else verdict.measurement
 
 
 def over_sizes(verdict: FabricVerdict, *, bandwidth: bool = False) -> xr.Dataset:
@@ -77,7 +85,8 @@ def own_messages(verdict: FabricVerdict, finding: Finding) -> xr.Dataset:
     They are the sums in the judge's fit (`judge.messages.terms`) of the medians over all runs. Peers are the messages
     of the other nodes with the same end. Raises NodeprintError if no message of the finding was measured.
     """
-    logs = np.log(np.array(verdict.median_ns, dtype=np.float64))
+    shown = verdict.shown
+    logs = slowness(np.array(shown.median, dtype=np.float64), shown.better)
     fitted = messages.terms(logs[None], verdict.places)
     out, into, link = (fitted[of].values[0] for of in ("sends", "receives", "link"))
     number = {name: at for at, name in enumerate(verdict.nodes)}
@@ -102,14 +111,16 @@ def own_messages(verdict: FabricVerdict, finding: Finding) -> xr.Dataset:
             own, peers = link[a, b] + into[b], link[a, beside] + into[beside]
         peers = peers[np.isfinite(peers)] if np.isfinite(peers).any() else np.array([np.nan])
         rows.append([own, float(peers.min()), float(np.median(peers)), float(peers.max())])
-    relative = np.expm1(np.array(rows))  # (place; own, peers' lowest, median and highest)
-    unit = shown_unit("ns", np.array(verdict.median_ns, dtype=np.float64))
-    values = np.exp(np.array([logs[a, b] for a, b in ends])) / unit.size
+    sign = 1 if shown.better == "lower" else -1
+    relative = np.expm1(sign * np.array(rows))  # (place; own, peers' lowest, median and highest)
+    relative[:, 1:] = np.sort(relative[:, 1:], axis=1)
+    unit = shown_unit(shown.unit, np.array(shown.median, dtype=np.float64))
+    values = np.exp(sign * np.array([logs[a, b] for a, b in ends])) / unit.size
     usual = values / (1 + relative[:, 0])
     names = tuple(f"{verdict.nodes[a]} to {verdict.nodes[b]}" for a, b in ends)
     differences = relative[:, 0], relative[:, 1:].T
     measured = values, usual * (1 + differences[1])
-    title, what = f"time of a message, {unit.name}", "difference from what is expected, %"
+    title, what = f"{_measured(verdict)}, {unit.name or '1'}", "difference from what is expected, %"
     places, own = ("message from node to node", names), np.ones(len(names), dtype=np.bool_)
     percent = 100 * differences[0], 100 * differences[1]
     data = finding_strip(finding, str(where["node"]), places, measured, title, percent, what, own)

@@ -228,13 +228,12 @@ def _fabric(campaign: Campaign) -> list[Section]:
     for number, fabric in enumerate(campaign.verdict.fabric):
         slow = tuple(text.fabric_findings(fabric))
         title = f"Messages between nodes, partition {printable(fabric.partition, 40)}"
-        times = {"minimum": fabric.minimum_ns, "mean": fabric.mean_ns, "maximum": fabric.maximum_ns}
-        rates = message_rates.rates(times, fabric.message_bytes, fabric.operation, fabric.at_once)
+        title = title if fabric.partition else f"{printable(fabric.measurement, 60)} between nodes"
+        rates = message_rates.of_fabric(fabric)
         mark = " *" if fabric.is_marked else ""
         values = [(name, f"{value}{mark}") for name, value in rates.items()]
-        facts = FactList(
-            (*values, ("message", names.message_size(fabric.message_bytes)), ("mode", fabric.operation)), 2
-        )
+        message = (("message", names.message_size(fabric.message_bytes)), ("mode", fabric.operation))
+        facts = FactList((*values, *(row for row in message if fabric.partition or row[1])), 2)
         blocks = (Text(text.fabric(fabric)), Bullets(slow[:_MOST_NOTES]), facts)
         figures = Figures(tuple(pictures.fabric(campaign, number)))
         out.append(Section(title, (*blocks, figures), appendix=number >= _MOST_PARTITIONS))

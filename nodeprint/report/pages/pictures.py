@@ -758,7 +758,7 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
     With several sizes, also draw the matrix of the smallest, and time and bandwidth over size.
     """
     fabric = campaign.verdict.fabric[number]
-    if not np.isfinite(np.array(fabric.median_ns, dtype=np.float64)).any():
+    if not np.isfinite(np.array(fabric.shown.median, dtype=np.float64)).any():
         return
     data = fabric_figures.medians(fabric)
     unit = data.value.attrs["units"]
@@ -768,10 +768,14 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
     alt = _with_ends(caption, (f"medians, {unit}", data.value.to_numpy()))
     stem = f"{fabric.measurement}-{number}"
     yield picture(campaign, CLUSTER, stem, matrix.matrix, data, HALF, caption, alt)
-    stem, caption = f"{stem}-histogram", say("figures", "messages_counted", unit=unit)
+    stem, caption = f"{stem}-histogram", say("figures", "messages_counted", what=_counted(fabric), unit=unit)
     yield picture(campaign, CLUSTER, stem, distributions.histogram, data, HALF, caption, alt)
     if fabric.by_size:
         yield from _over_sizes(campaign, fabric, f"{fabric.measurement}-{number}")
+
+
+def _counted(fabric: FabricVerdict) -> str:
+    return "the time of a message" if fabric.partition else printable(fabric.measurement, 60)
 
 
 def _over_sizes(campaign: Campaign, fabric: FabricVerdict, stem: str) -> Iterator[Picture]:

@@ -37,7 +37,9 @@ def component_in_words(finding: Finding) -> str:
         return _event(finding)
     if finding.component.term.startswith("fabric-"):
         to = finding.component.where.get("to")
-        return say("messages_of", "link" if to else "node", to=printable(str(to), 80))
+        values = {"to": printable(str(to), 80), "metric": printable(finding.measurement, 60)}
+        words = "metric_of_pairs" if is_metric(finding.measurement) else "messages_of"
+        return say(words, "link" if to else "node", **values)
     if is_channel(finding):
         return sentence(say("channel", place=memory_node(finding)))
     if names.is_of_pairs(finding.component) and finding.measurement.startswith("coherence"):
@@ -131,6 +133,10 @@ def _link_sentence(finding: Finding, values: Mapping[str, str]) -> str:
         (bool(where.get("sends")), bool(where.get("receives"))), "when it receives"
     )
     added = in_unit(finding.effect_unit, finding.unit, "a message")
+    if is_metric(finding.measurement):
+        metric = printable(finding.measurement, 60)
+        one_way = "" if direction == "in both directions" else f" {direction}"
+        return say("link_metric", kind, metric=metric, direction=one_way, **ends, **values)
     return say("link", kind, direction=direction, added=added, **ends, **values)
 
 

@@ -40,7 +40,8 @@ def identity(verdict: Verdict) -> str:
         say("identity_axis", axis=printable(axis, 30), stated=printable(words, 80))
         for axis, words in of_values.stated.items()
     ]
-    design = ", ".join([f"{names.counted(of_values.nodes, 'node')} x {runs}", *parts])
+    pairs = "" if isinstance(of_values.pairs, UnsetType) else f", {names.counted(of_values.pairs, 'pair')}"
+    design = ", ".join([f"{names.counted(of_values.nodes, 'node')}{pairs} x {runs}", *parts])
     return say("identity", design=design, axes=", ".join(axes))
 
 
@@ -73,7 +74,9 @@ def _messages(fabric: FabricVerdict) -> str:
     """Describe a partition's messages that are not uniform, for the first line: `SUSPECTS: messages of compute`."""
     if fabric.outcome is FleetOutcome.UNIFORM:
         return ""
-    return say("first_line_fabric", outcome=fabric.outcome.with_class, partition=printable(fabric.partition, 60))
+    values = {"partition": printable(fabric.partition, 60), "metric": printable(fabric.measurement, 60)}
+    kind = "partition" if fabric.partition else "table"
+    return say("first_line_fabric", kind, outcome=fabric.outcome.with_class, **values)
 
 
 def _with_findings(verdict: Verdict) -> dict[str, Finding]:
@@ -172,7 +175,10 @@ def fabric(fabric: FabricVerdict) -> str:
     slow = [finding for finding in fabric.findings if finding.counts]
     count = names.counted(len(slow), "slow node or link", "slow nodes or links")
     result = say("fabric_found", count=count) if slow else say("fabric_clear")
-    result = say("fabric_inconclusive", fabric.inconclusive) if fabric.inconclusive else result
+    if fabric.inconclusive == "one-run" and slow:
+        result = say("fabric_one_run", result=result)
+    elif fabric.inconclusive:
+        result = say("fabric_inconclusive", fabric.inconclusive)
     limits = names.listed(
         f"{names.percent(lim.effect)} ({named('terms', lim.component_type)})" for lim in fabric.limits
     )
@@ -183,8 +189,10 @@ def fabric(fabric: FabricVerdict) -> str:
     words += say("fabric_alone", nodes=names.nodes(fabric.alone)) if fabric.alone else ""
     words += say("fabric_marked", share=names.percent(fabric.disturbed)) if fabric.is_marked else ""
     nodes = names.counted(len(fabric.nodes), "node")
-    line = say("fabric", nodes=nodes, partition=printable(fabric.partition, 60), result=result, limits=words)
-    return f"{sentence(measured(fabric.measurement))}: {line}".rstrip()
+    kind, partition = "partition" if fabric.partition else "table", printable(fabric.partition, 60)
+    line = say("fabric", kind, nodes=nodes, partition=partition, result=result, limits=words)
+    name = sentence(measured(fabric.measurement)) if fabric.partition else printable(fabric.measurement, 60)
+    return f"{name}: {line}".rstrip()
 
 
 def fabric_findings(fabric: FabricVerdict) -> list[str]:
