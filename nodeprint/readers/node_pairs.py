@@ -10,11 +10,18 @@ import pandas as pd
 Pairs = Mapping[str, tuple[str, str]]
 #: The second end of a link between nodes in the axes of a value.
 PEER = "peer node"
+_BETWEEN = " to "
 
 
 def called(first: str, second: str) -> str:
     """The name of a pair."""
-    return f"{first} to {second}"
+    return f"{first}{_BETWEEN}{second}"
+
+
+def nodes_of_name(name: str) -> tuple[str, str]:
+    """The nodes of a pair's name; the second is empty if the name is of a node."""
+    first, _, second = name.partition(_BETWEEN)
+    return first, second
 
 
 def nodes_of(names: Iterable[str], pairs: Pairs) -> list[str]:

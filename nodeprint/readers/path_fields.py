@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers import host_words
+from nodeprint.readers import host_words, node_pairs
 from nodeprint.settings.texts import say
 
 _ENDINGS = (".gz", ".xz", ".txt", ".log", ".out", ".json", ".jsonl", ".csv", ".dat", ".result", ".results")
@@ -45,8 +45,8 @@ _WORDS: Mapping[str, re.Pattern[str]] = {
     }.items()
 }
 #: What a field of a pattern stands for at its shortest and at its longest: a name without a folder, or one part of it.
-_SHORTEST = {"node": r"([^/]+?)", "*": r"[^/]*"}
-_LONGEST = {"node": r"([^/]+)", "*": r"[^/]*?"}
+_SHORTEST = {"node": r"([^/]+?)", "peer": r"([^/]+?)", "*": r"[^/]*"}
+_LONGEST = {"node": r"([^/]+)", "peer": r"([^/]+)", "*": r"[^/]*?"}
 _PART = r"([^/._-]+)"
 _FIELD = re.compile(r"\{(\w+)\}")
 
@@ -171,7 +171,9 @@ def _by_pattern(paths: Sequence[str], pattern: str, source: str, *, has_node: bo
 def _expression(pattern: str, meant: Mapping[str, str]) -> re.Pattern[str]:
     parts = re.split(r"(\{\w+\}|\*)", pattern)
     written = (
-        _PART if _FIELD.fullmatch(part) and part != "{node}" else meant.get(part.strip("{}"), re.escape(part))
+        _PART
+        if _FIELD.fullmatch(part) and part not in ("{node}", "{peer}")
+        else meant.get(part.strip("{}"), re.escape(part))
         for part in parts
     )
     return re.compile("(?:.*/)?" + "".join(written))
@@ -205,7 +207,7 @@ def _by_columns(paths: Sequence[str], source: str, named: Mapping[str, str]) -> 
     if named:
         nodes, used, where = [named[path] for path in paths], list[_Column](), ""
     else:
-        nodes, used, where = _nodes(rows, columns, paths, source)
+        nodes, used, where = _ends(rows, columns) or _nodes(rows, columns, paths, source)
     rest = [column for column in columns if column not in used and not _follows(column, nodes)]
     unknown = [column for column in rest if not column.axis or column.axis == "node"]
     unknown += [column for column in rest if column.kind == "count" and not _cross([tuple(nodes), column.values])]
@@ -224,7 +226,7 @@ def _by_columns(paths: Sequence[str], source: str, named: Mapping[str, str]) -> 
     if where:
         sources = {"node": where, **sources}
     sources.pop("id", None)
-    return PathFields({path: own if not named else _without(own, "node") for path, own in out.items()}, sources)
+    return PathFields({path: _without(own, "node") if named else _with_peer(own) for path, own in out.items()}, sources)
 
 
 def _see_whether_copied(paths: Sequence[str], source: str) -> None:
@@ -338,6 +340,34 @@ def _nodes(
         return names, used, _place(used[0], rows)
     unknown = [column for column in columns if not column.axis or column in hosts]
     raise _unexplained(rows, columns, unknown, [], paths, source)
+
+
+def _ends(rows: Sequence[list[_Folder]], columns: Sequence[_Column]) -> tuple[list[str], list[_Column], str] | None:
+    """The pair of nodes of each path, if a directory or file is named after two hosts with the same letters."""
+    for column in columns:
+        if column.axis not in ("", "node") or not column.are_hosts:
+            continue
+        letters = {*map(_letters, column.values)}
+        ends = [
+            token
+            for token in range(len(rows[0][column.folder]))
+            if {_letters(row[column.folder][token][1]) for row in rows} == letters
+        ]
+        if len(ends) == 2 and len(letters) == 1:
+            names = [tuple(row[column.folder][token][1] for token in ends) for row in rows]
+            used = [own for own in columns if own.folder == column.folder and own.token in ends]
+            if all(first != second for first, second in names):
+                return [node_pairs.called(*pair) for pair in names], used, _place(column, rows)
+    return None
+
+
+def _letters(word: str) -> str:
+    return word.rstrip("0123456789") if word[-1:].isdecimal() else "-"
+
+
+def _with_peer(values: Mapping[str, str]) -> dict[str, str]:
+    node, peer = node_pairs.nodes_of_name(values["node"])
+    return {**values, "node": node, **({"peer": peer} if peer else {})}
 
 
 def _whole_names(

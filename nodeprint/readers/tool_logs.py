@@ -16,7 +16,16 @@ import msgspec
 from nodeprint import waiting
 from nodeprint.campaign.directories import campaigns_in, is_campaign, not_a_campaign
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers import between_results, host_words, path_fields, text_sections, value_table
+from nodeprint.readers import (
+    between_results,
+    host_words,
+    node_pairs,
+    pair_lines,
+    path_fields,
+    text_sections,
+    value_table,
+)
+from nodeprint.readers.node_pairs import PEER
 from nodeprint.readers.parsing import WrongResultError, lines_of
 from nodeprint.readers.path_fields import PathFields
 from nodeprint.readers.registry import Reader, readers
@@ -104,6 +113,8 @@ def _outputs(
     file: Path, lines: list[str], below: str, where: str, patterns: Sequence[str], *, is_stated: bool
 ) -> tuple[list[Passage], int]:
     """The outputs in a file, and how many nodes' parts of it have none. `is_stated` where the user says whose it is."""
+    if between := _between_nodes(file, lines, below, where, patterns):
+        return between, 0
     sections = text_sections.split(lines, where, patterns)
     read = [_read(section, file, below, where, is_stated=is_stated) for section in sections]
     names = host_words.distinct([section.node for section in sections if section.node])
@@ -121,6 +132,33 @@ def _outputs(
     return [replace(section, lines=[], text=[]) for section in out], sum(
         not found for section, found in zip(sections, read, strict=True) if section.node or len(sections) == 1
     )
+
+
+def _between_nodes(file: Path, lines: list[str], below: str, where: str, patterns: Sequence[str]) -> list[Passage]:
+    """The outputs of benchmarks between two hosts that a line names; none if no line names exactly two."""
+    named = pair_lines.ends(lines)
+    if named is None or patterns or not _readers(named[1]):
+        return []
+    ends, rest = named
+    out = _read(Passage("", rest, text=rest), file, below, where, is_stated=True)
+    if not pair_lines.are_between_two([value for output in out for value in output.values]):
+        return []
+    _see_whether_explained(out, list(ends), patterns, where)
+    return [
+        replace(
+            output,
+            node=node_pairs.called(*ends),
+            values=[
+                msgspec.structs.replace(value, link=dict(zip(("node", PEER), ends, strict=True)))
+                for value in output.values
+            ],
+            results=[replace(result, node=node_pairs.called(*ends)) for result in output.results],
+            lines=[],
+            text=[],
+            source="a line with two hosts",
+        )
+        for output in out
+    ]
 
 
 def _of_tasks(outputs: list[Passage]) -> list[Passage]:
@@ -285,11 +323,13 @@ def _with_axes(output: Passage, by_path: PathFields) -> Passage:
     axes = dict(by_path.values[output.path])
     node = output.node or axes.pop("node", "")
     axes.pop("node", None)
+    link = {"node": node, PEER: axes.pop("peer")} if "peer" in axes else {}
     known = {axis: axes.pop(axis) for axis in ("run", "job", "time") if axis in axes}
     values = [
         msgspec.structs.replace(
             value,
             copy={**axes, **value.copy},
+            link={**value.link, **link},
             **{axis: text for axis, text in known.items() if not getattr(value, axis)},
         )
         for value in output.values

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 
@@ -57,13 +58,29 @@ def from_values(values: Sequence[ToolValue], source: str, sources: Mapping[str, 
     """The values that readers of tools' output give. Raises NodeprintError as `checked` does."""
     if not values:
         raise NodeprintError("has no figure", where=source, advice="give what the tool printed, complete")
+    pairs = {called: ends for value in values if (ends := _ends(value)) and (called := node_pairs.called(*ends))}
+    values = [_without_ends(value) for value in values]
     places = [value.place for value in values]
     parts = tuple(dict.fromkeys(name for place in places for name in place))
     columns = {name: [getattr(value, name) for value in values] for name in (*_TEXTS, "value", "line")}
     frame = pd.DataFrame(columns | {name: [str(place.get(name, "")) for place in places] for name in parts})
     settings = _settings(values)
     notes = tuple(differing_settings(settings))
-    return checked(ValueTable(source, frame, parts, settings, notes=notes, sources=sources or {}))
+    return checked(ValueTable(source, frame, parts, settings, notes=notes, sources=sources or {}, pairs=pairs))
+
+
+def _ends(value: ToolValue) -> tuple[str, str] | None:
+    """The two nodes of a value between nodes."""
+    return (str(value.link["node"]), str(value.link[node_pairs.PEER])) if node_pairs.PEER in value.link else None
+
+
+def _without_ends(value: ToolValue) -> ToolValue:
+    """The value under the name of its pair of nodes, if it has two."""
+    ends = _ends(value)
+    if ends is None:
+        return value
+    link = {name: end for name, end in value.link.items() if name not in ("node", node_pairs.PEER)}
+    return msgspec.structs.replace(value, node=node_pairs.called(*ends), link=link)
 
 
 def _settings(values: Sequence[ToolValue]) -> dict[str, dict[str, str]]:
