@@ -207,8 +207,8 @@ def rejection(number: int, text: str, where: str) -> NodeprintError:
 
 
 def _proposed(text: str) -> str:
-    """A pattern for a line. Its last word with a number, or else its last word, is a node, a part, or what the word
-    before it names."""
+    """A pattern for a line. Its last word with a number, or else its last word, is a node or a part. A word before it
+    may name the part."""
     words = list(_WORD.finditer(text))
     chosen = next((match for match in reversed(words) if any(map(str.isdigit, match[0]))), words[-1] if words else None)
     if chosen is None:

@@ -23,6 +23,7 @@ from nodeprint.readers.tool_output import ToolEvidence, ToolValue
 from nodeprint.readers.value_table import MOST_PLACES
 from nodeprint.settings.config_file import SiteMeasurement
 from nodeprint.settings.measurements import Model
+from nodeprint.settings.texts import say
 
 #: More dimensions of a place than these make no sets of their own.
 _MOST_DIMENSIONS = 4
@@ -70,7 +71,7 @@ def _read(job: Job, own: Mapping[str, SiteMeasurement]) -> Job:
                 continue
             run = int(output.run["run"])
             where = f"{name}, job{job.number}/run{run}"
-            problems.append(Problem(f"{where}: {reason}; its output is kept in the record", run, (name,)))
+            problems.append(Problem(say("read", "kept", where=where, reason=reason), run, (name,)))
             unread.setdefault(name, reason)
         measured |= {metric: _measured(metric, own[name], of_metric) for metric, of_metric in values.items()}
     return msgspec.structs.replace(job, measured=measured, problems=tuple(problems), unread=unread, wrong=wrong)
