@@ -62,7 +62,7 @@ _DATE = re.compile(
 )
 #: Messages of programs: they say nothing of the results beside them.
 _MESSAGE = re.compile(
-    r"\b(?:error|warning|warn|fail(?:ed|ure)|refused|denied|unreachable|timed out|no route|not found|no such|cannot"
+    r"\b(?:error|warning|warn|failed|failure|refused|denied|unreachable|timed out|no route|not found|no such|cannot"
     r"|fault|core dumped|aborted|terminated|killed|cancelled|permanently added|exited|closed|unavailable|not connected"
     r"|not return)\b",
     re.IGNORECASE,

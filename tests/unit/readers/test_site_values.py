@@ -139,7 +139,7 @@ def test_a_gpu_is_a_component_and_a_finding_names_it(campaign: Make) -> None:
     ("own", "sentence"),
     [
         ([{"name": "chase-latency"}], "measurements[0].name: nodeprint has a measurement or metric chase-latency"),
-        ([{"reader": "strem"}], "measurements[0].reader: unknown reader 'strem'; did you mean stream? known are "),
+        ([{"reader": "streams"}], "measurements[0].reader: unknown reader 'streams'; did you mean stream? known are "),
         ([{}, {}], "measurements[1].name: stream appears twice; rename one of the two"),
         ([{"command": ""}], "measurements[0].command: must not be empty"),
         ([{"command": " "}], "measurements[0].command: no command"),
