@@ -15,6 +15,7 @@ _WORD = re.compile(r"[A-Za-z][\w.-]*(?:\[[\d,-]{1,40}\])?")
 #: Benchmarks between two processes, and those among all of them that have similar names.
 _BETWEEN_TWO = re.compile(
     r"osu-.*(?:latency|bandwidth|message-rate|put|get).*|imb-(?:pingpong|pingping|uniband|biband).*"
+    r"|perftest-.*"
 )
 _AMONG_ALL = re.compile(r".*(?:all-?(?:gather|reduce|to-?all)|b(?:road)?cast|barrier|gather|scatter|reduce|neighbo).*")
 

@@ -44,6 +44,7 @@ _WORDS: Mapping[str, re.Pattern[str]] = {
         "core": r"core",
     }.items()
 }
+_PARTS = ("gpu", "rank", "numa", "socket", "cpu", "core")
 #: What a field of a pattern stands for at its shortest and at its longest: a name without a folder, or one part of it.
 _SHORTEST = {"node": r"([^/]+?)", "peer": r"([^/]+?)", "*": r"[^/]*"}
 _LONGEST = {"node": r"([^/]+)", "peer": r"([^/]+)", "*": r"[^/]*?"}
@@ -87,10 +88,10 @@ class _Column:
         word = next(iter(glued)) if is_glued else self.word if is_number else ""
         named = next((axis for axis, words in _WORDS.items() if words.fullmatch(word)), "")
         distinct = len({*self.values}) == len(self.values)
-        if named == "node" and host_words.are_sizes(self.values):
-            return ""  # node1, node2 and node4 may be numbers of nodes
-        if named != "job" and named:
-            return named
+        are_counts = named == "node" and host_words.are_sizes(self.values)  # node1, node2 and node4
+        is_padded = any(re.search(r"(?<!\d)0\d", value) for value in self.values)  # gpu-01 may be a node
+        if named not in ("", "job"):
+            return "" if are_counts or (is_padded and named in _PARTS) else named
         if distinct and all(map(_IDENTIFIER.fullmatch, self.values)) and not host_words.are_sizes(self.values):
             return "id"
         if _WORDS["node"].fullmatch(self.word) and all(map(host_words.may_be_host, self.values)):
@@ -345,7 +346,7 @@ def _nodes(
 def _ends(rows: Sequence[list[_Folder]], columns: Sequence[_Column]) -> tuple[list[str], list[_Column], str] | None:
     """The pair of nodes of each path, if a directory or file is named after two hosts with the same letters."""
     for column in columns:
-        if column.axis not in ("", "node") or not column.are_hosts:
+        if column.axis not in ("", "node") or not host_words.are_hosts(column.values):
             continue
         letters = {*map(_letters, column.values)}
         ends = [

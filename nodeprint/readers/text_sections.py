@@ -26,6 +26,15 @@ _FIELD = re.compile(r"\{(\w+)\}")
 _NAME = r"[A-Za-z0-9](?:[\w.-]*\w)?"
 #: pdsh, clush, xdsh and Ansible put a node's name before each of its lines.
 _PREFIX = re.compile(rf"({_NAME}):(?: (.*)|)")
+#: Other programs put it into brackets, before a bar, or behind the time, as syslog does.
+_LABELS = (
+    re.compile(rf"\[({_NAME})\](?: (.*)|)"),
+    re.compile(rf"({_NAME}) \|(?: (.*)|)"),
+    re.compile(
+        rf"(?:[A-Z][a-z]{{2}} +\d+ [\d:]{{8}}|\d{{4}}-\d\d-\d\dT[\d:.,+-]+Z?) ({_NAME})"
+        r"(?: [\w.-]+(?:\[\d+\])?)?:(?: (.*)|)"
+    ),
+)
 #: A name with the number of a task.
 _COUNTED = re.compile(rf"({_NAME})-(\d+)")
 #: dshbak and clush -b write the nodes between two rules, tail the file.
@@ -48,7 +57,8 @@ _COMMANDS = (
     re.compile(rf"{_PROMPT}(?:srun|pdsh|clush)\s.*?(?:-w|--nodelist)[ =]({_NAME})(?:\s.*)?"),
     re.compile(rf"\[?\w+@({_NAME})[: ][^#$]*[#$]\s(?!\s*(?:ssh|rsh|srun|pdsh|clush|for|exit)\b).*"),
     re.compile(rf"({_NAME}) \| (?:CHANGED|SUCCESS|FAILED)\b.*"),
-    re.compile(rf"Job was executed on host\(s\) <(?:\d+\*)?({_NAME})>.*"),
+    re.compile(rf"Linux ({_NAME}) \d+\.\d+\.\S+ .*"),
+    re.compile(rf"Job (?:was executed|ran) on host(?:\(s\))? <(?:\d+\*)?({_NAME})>.*"),
 )
 #: The command whose output is the host's name.
 _HOSTNAME = re.compile(rf"{_PROMPT}hostname(?: -[sf])?")
@@ -83,7 +93,7 @@ _MOST_WORDS = 10
 _LONGEST = 120
 #: A line that names a host has letters before a number, or a word of the forms above. Most lines have neither.
 _MAY_NAME = re.compile(
-    r"(?<![\w.+-])[a-z][a-z-]*\d|host|node|running|ssh|rsh|srun|pdsh|clush|exec| \| |^\s*\S+:$|\d\.\d+\.\d+\.\d",
+    r"(?<![\w.+-])[a-z][a-z-]*\d|\w@\w|host|node|running|ssh|rsh|srun|pdsh|clush|exec| \| |^\s*\S+:$|\d\.\d+\.\d+\.\d",
     re.IGNORECASE,
 )
 #: So many lines show whether a program put a name before each.
@@ -135,7 +145,7 @@ def split(lines: list[str], where: str, patterns: Sequence[str] = ()) -> list[Pa
     two lines contradict each other on whose a result is."""
     if patterns:
         return _by_patterns(lines, patterns, where)
-    return _by_prefix(lines) or _by_rules(lines, where) or _by_headings(lines, where)
+    return _by_prefix(lines, where) or _by_rules(lines, where) or _by_headings(lines, where)
 
 
 def _by_patterns(lines: list[str], patterns: Sequence[str], where: str) -> list[Passage]:
@@ -182,11 +192,19 @@ def _expression(part: str) -> str:
     return r"\s+" if part.isspace() else re.escape(part)
 
 
-def _by_prefix(lines: list[str]) -> list[Passage]:
+def _by_prefix(lines: list[str], where: str) -> list[Passage]:
     """Sections of a text with a node or a task before each line."""
     filled = [number for number, line in enumerate(lines) if line.strip()]
-    shown = filled[:_SHOWN]
-    if sum(":" in lines[number] for number in shown) < len(shown) / 2:
+    shown = [lines[number] for number in filled[:_SHOWN]]
+    for form in _LABELS:
+        if sum(form.fullmatch(line) is not None for line in shown) > len(shown) / 2:
+            names = host_words.distinct([match[1] for number in filled if (match := form.fullmatch(lines[number]))])
+            if all(map(host_words.is_host, names)):
+                return _by_label(lines, filled, form)
+            if len(names) > 1:
+                raise several_hosts(names, where)
+            return []  # [INFO], as a program's log has it
+    if sum(":" in line for line in shown) < len(shown) / 2:
         return []
     tasks = {number: match for number in filled if (match := _TASK.match(lines[number]))}
     if len({_task(match) for match in tasks.values()}) > 1 and len(tasks) >= _PREFIXED * len(filled):
@@ -194,7 +212,12 @@ def _by_prefix(lines: list[str]) -> list[Passage]:
         for number, match in tasks.items():
             of_tasks.setdefault(_task(match), [""] * len(lines))[number] = lines[number][match.end() :]
         return [Passage("", own, own, copy={"task": task}) for task, own in of_tasks.items()]
-    found = {number: match for number in filled if (match := _PREFIX.fullmatch(lines[number]))}
+    return _by_label(lines, filled, _PREFIX)
+
+
+def _by_label(lines: list[str], filled: Sequence[int], form: re.Pattern[str]) -> list[Passage]:
+    """Sections by the name that a form of labels has before almost every filled line."""
+    found = {number: match for number in filled if (match := form.fullmatch(lines[number]))}
     names = Counter(match[1] for match in found.values())
     # a task's number is no node, and a tool's own words before colons are many with a line each
     often = {name for name, count in names.items() if count > 2 and not name.isdecimal()}

@@ -324,6 +324,13 @@ def _with_axes(output: Passage, by_path: PathFields) -> Passage:
     node = output.node or axes.pop("node", "")
     axes.pop("node", None)
     link = {"node": node, PEER: axes.pop("peer")} if "peer" in axes else {}
+    if link and by_path.sources["node"] != "--path" and not pair_lines.are_between_two(output.values):
+        what = (
+            f"is named after two hosts ({printable(' and '.join(link.values()), 60)}), and its benchmark is of one node"
+        )
+        raise NodeprintError(
+            what, where=output.where, key="--path", advice="state {node} by --path, and * for the other"
+        )
     known = {axis: axes.pop(axis) for axis in ("run", "job", "time") if axis in axes}
     values = [
         msgspec.structs.replace(

@@ -134,11 +134,12 @@ RULE = "-" * 16
 #: What names a host by a key, a command or a program whose form is known: any name is read.
 KEYED = (
     "HOST=", "HOSTNAME=", "SLURMD_NODENAME", "hostname:", "running on", "running on host:", "ansible", "ssh", "shell",
-    "the first host, then ssh",
+    "prompt", "uname", "the first host, then ssh",
 )  # fmt: skip
 #: What has a name without a key: read if the name is numbered, as those of hosts are.
 NUMBERED = (
     "hashes", "equals", "rule", "brackets", "its name", "salt", "run of", "node", "xdsh", "pdsh", "dshbak", "tail",
+    "brackets before lines", "a bar before lines", "syslog", "LSF",
     "the first host, then hashes",
 )  # fmt: skip
 #: Names that are no words of other things, and no numbers alone.
@@ -168,6 +169,12 @@ GATHERED: dict[str, Callable[[list[Result]], str]] = {
     "srun --label, mixed": _mixed,
     "mpirun --tag-output": _each_line("[1,{index}]<stdout>:"),
     "xdsh": _each_line("{node}: "),
+    "brackets before lines": _each_line("[{node}] "),
+    "a bar before lines": _each_line("{node} | "),
+    "syslog": _each_line("Nov 26 14:29:01 {node} stream[123]: "),
+    "prompt": _before("[bench@{node} ~]$ ./stream"),
+    "uname": _before("Linux {node} 5.14.0-362.el9.x86_64 #1 SMP x86_64 GNU/Linux"),
+    "LSF": _before("Job ran on host <{node}>, in queue <batch>"),
     "pdsh": _each_line("{node}: "),
     "dshbak": _before(f"{RULE}\n{{node}}\n{RULE}"),
     "tail": _before("==> logs/{node}.out <=="),
@@ -501,13 +508,21 @@ def test_names_that_differ_in_their_endings_alone_state_no_node(tmp_path: Path) 
     ("files", "advice"),
     [
         (("cn000/gcc.log", "cn000/icc.log", "cn001/gcc.log", "cn001/icc.log"), "{node}/{part}.log"),
-        (("gpu-00/run1.log", "gpu-00/run2.log", "gpu-01/run1.log", "gpu-01/run2.log"), ""),
+        (("node-7-1.log", "node-7-2.log", "node-8-1.log", "node-8-2.log"), "node-{node}-{part}.log"),
+        (("gpu-00/run1.log", "gpu-00/run2.log", "gpu-01/run1.log", "gpu-01/run2.log"), "{node}/run{run}.log"),
     ],
 )
 def test_the_advice_takes_no_variant_for_a_run(files: tuple[str, ...], advice: str, tmp_path: Path) -> None:
     folder = written(tmp_path, {name: _stream(3000.0 + at) for at, name in enumerate(files)})
     found = str(read(folder))
-    assert advice in found and "{run}.log'" not in found and "{gpu}" not in found
+    assert advice in found and "/{run}.log'" not in found and "{gpu}" not in found
+
+
+def test_a_result_of_one_node_is_no_link(tmp_path: Path) -> None:
+    texts = {f"cn00{a}-cn00{b}.log": _stream(3000.0 + 10 * a + b) for a in range(3) for b in range(3, 6)}
+    folder = written(tmp_path, texts)
+    assert "is named after two hosts (cn000 and cn003), and its benchmark is of one node" in str(read(folder))
+    assert isinstance(read(folder, "{node}-{peer}.log"), dict)
 
 
 @pytest.mark.parametrize("ending", [".log.bak", ".log~", ".log.1", "-old.log", " (copy).log", ".orig.log"])
