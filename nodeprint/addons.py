@@ -14,6 +14,8 @@ COMMANDS = "nodeprint.commands"
 REFERENCES = "nodeprint.references"
 #: What starts node-run on the nodes, as in nodeprint/campaign/launchers/launcher.py.
 LAUNCHERS = "nodeprint.launchers"
+#: Packages with a measurements.yaml: commands that `measurements` in config.yaml adds by the name of the entry point.
+MEASUREMENTS = "nodeprint.measurements"
 #: Readers of what a site's own commands print, for rooms below them: nodeprint/readers/site_values.py.
 SITE_VALUES = "nodeprint.site_values"
 #: Entry points of nodeprint itself that a clone has too, which is not installed: the workflow's rules run one.

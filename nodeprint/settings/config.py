@@ -21,6 +21,8 @@ from nodeprint.settings.measurements import METRIC_WORDS, imported, measurements
 _NOT_ARGUMENTS = ("--op", "--mode", "--out", "--job", "--run", "--plan", "--help", "--launcher", "--nodes", "--ranks")
 #: Arguments end up on a command line of node-run: words of option letters, numbers, names and lists.
 _WORD = re.compile(r"[A-Za-z0-9_.,:=/+%@-]+")
+#: What a directory or a package with measurements of the site has.
+_SITE_FILE = "measurements.yaml"
 
 
 def load(path: Path) -> Config:
@@ -73,7 +75,7 @@ def _with_site_file(content: dict[str, Any], path: Path | str) -> dict[str, Any]
         return content
     file = _site_file(named)
     if not file.is_file():
-        advice = "name a measurements.yaml or its directory, or write the list here"
+        advice = f"name a {_SITE_FILE}, its directory or an installed package's entry point, or write the list here"
         raise NodeprintError(f"{file} is not there", where=path, key="measurements", advice=advice)
     own = checked_yaml.read(file)
     if set(own) != {"measurements"}:
@@ -83,8 +85,11 @@ def _with_site_file(content: dict[str, Any], path: Path | str) -> dict[str, Any]
 
 
 def _site_file(named: str) -> Path:
+    """The file of a path, a directory or the name of an installed package's entry point."""
+    if addons.has(addons.MEASUREMENTS, named):
+        return Path(addons.load_one(addons.MEASUREMENTS, named).__file__).parent / _SITE_FILE
     path = Path(named)
-    return path / "measurements.yaml" if path.is_dir() else path
+    return path / _SITE_FILE if path.is_dir() else path
 
 
 def _check_site_measurements(own: Sequence[SiteMeasurement], content: Mapping[str, Any], path: Path | str) -> None:

@@ -255,7 +255,8 @@ class Config:
     measurements: Annotated[
         tuple[SiteMeasurement, ...],
         key(
-            "commands of the site that are also measured on each node, or the path of a file with this list "
+            "commands of the site that are also measured on each node, or the path of a file with this list, or the "
+            "name of an installed package's list "
             "(docs/how-to/measure-your-own-command.md)"
         ),
     ] = ()

@@ -145,7 +145,7 @@ def test_a_gpu_is_a_component_and_a_finding_names_it(campaign: Make) -> None:
         ([{"command": " "}], "measurements[0].command: no command"),
         ([{"name": "a b"}], "measurements[0].name: 'a b' cannot be used"),
         ([{"time": 3}], "measurements[0].time: unknown key"),
-        ("nowhere", "measurements: nowhere is not there; name a measurements.yaml or its directory"),
+        ("nowhere", "measurements: nowhere is not there; name a measurements.yaml, its directory or"),
     ],
 )
 def test_a_bad_entry_is_one_sentence_with_its_key(tmp_path: Path, own: Any, sentence: str) -> None:
@@ -165,6 +165,23 @@ def test_the_list_may_be_in_a_directory_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "measurements.yaml").write_text("measurements: [{name: a}]\n")
     with pytest.raises(NodeprintError, match=r"measurements.yaml: measurements\[0\]: command is missing"):
         config.load(path)
+
+
+def test_the_list_may_be_in_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entry point of the page names it."""
+    page = (ROOT / "docs/how-to/measure-your-own-command.md").read_text()
+    group, _, point = page.partition("```toml\n")[2].partition("```")[0].replace('"', "").partition("\n")
+    (dist := tmp_path / "acme_checks-1.dist-info").mkdir()
+    (dist / "METADATA").write_text("Metadata-Version: 2.1\nName: acme_checks\nVersion: 1\n")
+    (dist / "entry_points.txt").write_text(f"{group.replace('project.entry-points.', '')}\n{point}")
+    (package := tmp_path / "acme_checks").mkdir()
+    (package / "__init__.py").touch()
+    (package / "measurements.yaml").write_text(yaml.safe_dump(OWN))
+    (path := tmp_path / "config.yaml").write_text("measurements: acme\n")
+    with pytest.raises(NodeprintError, match=r"acme is not there; name a measurements\.yaml, .* entry point"):
+        config.load(path)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert config.load(path).measurements[0].reader == "stream"
 
 
 def test_another_time_limit_compares_and_another_command_does_not() -> None:
