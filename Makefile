@@ -51,6 +51,7 @@ lint-workflow: able-to-test
 	snakemake --lint --configfile tests/data/lint.yaml
 	snakemake --dry-run --quiet all --configfile tests/data/lint.yaml
 	zizmor --offline --quiet .github
+	@if command -v actionlint > /dev/null; then actionlint; else echo "lint: actionlint is not installed, so its checks are left out"; fi
 
 lint-shell: able-to-test
 	shellcheck -x -P SCRIPTDIR workflow/run kernels/archive $(wildcard ansible/roles/nodeprint/files/*) tests/system/cluster/run tests/system/cluster/replay tests/support/fake_slurm.sh $(filter-out setup/compile,$(wildcard setup/*)) kernels/linktest/linktest.sh kernels/command/command.sh tests/system/fresh/run tests/system/offline/run tests/system/emulated/init tests/system/emulated/initramfs tests/support/fake_kernel.sh kernels/node-run .ci/run
