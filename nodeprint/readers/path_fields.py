@@ -499,7 +499,8 @@ def _unexplained(
     fields = {id(own): _field(own, used) for own in columns}
     if "node" in fields.values():
         stated = fields | {id(column): "part"}
-        advice = f"{_advice([_pattern(rows[0], columns, stated, paths[0])])} ({{run}} in its place if it counts runs)"
+        pattern = re.sub(r"(\{node\}.*)\{node\}", r"\1{peer}", _pattern(rows[0], columns, stated, paths[0]))
+        advice = f"{_advice([pattern])} ({{run}} in its place if it counts runs)"
     else:
         names = [own for own in columns if own.folder == column.folder and not own.axis] or [column]
         stated = fields | {id(own): "node" for own in names}

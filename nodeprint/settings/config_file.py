@@ -255,8 +255,7 @@ class Config:
     measurements: Annotated[
         tuple[SiteMeasurement, ...],
         key(
-            "commands of the site that are also measured on each node, or the path of a file with this list, or the "
-            "name of an installed package's list "
+            "commands of the site that are also measured on each node; or the path or package of this list "
             "(docs/how-to/measure-your-own-command.md)"
         ),
     ] = ()

@@ -166,7 +166,7 @@ def test_workflows_name_actions_by_commit_and_keep_no_credentials(path: Path) ->
     text = path.read_text()
     used = re.findall(r"uses: (\S+)(.*)", text)
     by_name = [name for name, version in used if not re.fullmatch(r".*@[0-9a-f]{40} # v\d+\.\d+\.\d+", name + version)]
-    assert by_name == ["pypa/gh-action-pypi-publish@release/v1"] * (path.name == "release.yml")
+    assert not by_name
     workflow = yaml.safe_load(text)
     assert workflow["permissions"] == {"contents": "read"}
     steps = [step for job in workflow["jobs"].values() for step in job["steps"]]

@@ -509,6 +509,10 @@ def test_names_that_differ_in_their_endings_alone_state_no_node(tmp_path: Path) 
     [
         (("cn000/gcc.log", "cn000/icc.log", "cn001/gcc.log", "cn001/icc.log"), "{node}/{part}.log"),
         (("node-7-1.log", "node-7-2.log", "node-8-1.log", "node-8-2.log"), "node-{node}-{part}.log"),
+        (
+            tuple(f"p.cn00{a}.cn00{b}.{run}.log" for a, b in ((1, 2), (1, 3), (2, 3)) for run in (1, 2)),
+            "{node}.{peer}.{part}",
+        ),
         (("gpu-00/run1.log", "gpu-00/run2.log", "gpu-01/run1.log", "gpu-01/run2.log"), "{node}/run{run}.log"),
     ],
 )
