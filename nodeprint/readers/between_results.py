@@ -50,7 +50,7 @@ def results_of(tool: str, values: Iterable[ToolValue], node: str, copy: Axis) ->
 _NAME, _COUNT, _NUMBER = "\x01", "\x02", "0"
 _WORD = re.compile(r"[A-Za-z0-9](?:[\w.]|-(?=\w))*")
 _RUN = re.compile(
-    r"\b(?:runs?|iter(?:ation)?s?|rep(?:eat|etition)?s?|trial|try|attempt|pass|loop|round|seed)(?:\b[\s#:=_-]*|_?)"
+    rf"\b(?:{host_words.RUN}|seed)(?:\b[\s#:=_-]*|_?)"
     r"\d+(?:\s*(?:/|of)\s*\d+)?\b",
     re.IGNORECASE,
 )

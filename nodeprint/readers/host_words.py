@@ -9,6 +9,8 @@ import re
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
+#: Words for a run before its number.
+RUN = r"runs?|iter(?:ation)?s?|rep(?:eat|etition)?s?|trials?|try|attempt|pass|loop|round"
 #: Before the number or the name of a run, a job or a file.
 _COUNTED = re.compile(
     "|".join(
@@ -119,7 +121,7 @@ def are_hosts(names: Collection[str]) -> bool:
 
 
 def is_host(name: str) -> bool:
-    """Whether a word is an address, or letters and numbers none of which says something else."""
+    """Whether a word is an address, or has letters and numbers and no part with another meaning."""
     if name.startswith("ip-") or name.replace(".", "").isdecimal():
         return _ADDRESS.fullmatch(name) is not None
     _, *domain = name.lower().split(".")
@@ -161,23 +163,6 @@ def are_sizes(names: Collection[str]) -> bool:
     """Whether the numbers of names are powers of two, as message sizes, and numbers of threads or nodes, are."""
     numbers = sorted({int(found[-1]) for name in names if (found := re.findall(r"\d+", name))})
     return len(numbers) > 2 and all(after == 2 * before for before, after in pairwise(numbers))
-
-
-_RUN = re.compile(r"runs?|iter(?:ation)?s?|rep(?:eat|etition)?s?|trials?|try|attempt|sample|pass|loop|round")
-_TIME = re.compile(
-    r"mon(?:day)?|tue(?:sday)?|wed(?:nesday)?|thu(?:rsday)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?|am|pm|utc|gmt|cet|cest"
-    r"|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-)
-
-
-def is_variant(word: str) -> bool:
-    """Whether a word in a heading may be a variant of an experiment: it has letters, and counts no runs or times."""
-    of_letters = words(word)
-    if not of_letters or _HEXADECIMAL.fullmatch(word):
-        return False
-    return not (
-        _RUN.fullmatch(of_letters[0]) or all(map(_TIME.fullmatch, of_letters)) or re.fullmatch(r"\d.*[tT]\d.*Z?", word)
-    )
 
 
 def distinct(names: Sequence[str]) -> list[str]:

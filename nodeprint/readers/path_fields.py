@@ -33,7 +33,7 @@ _IDENTIFIER = re.compile(r"(?=.*\d)[0-9a-f]{8,}|\d{4,}", re.IGNORECASE)
 _WORDS: Mapping[str, re.Pattern[str]] = {
     axis: re.compile(words)
     for axis, words in {
-        "run": r"runs?|iter(?:ation)?s?|rep(?:eat|etition)?s?|trials?|try|attempt|pass|loop|round",
+        "run": host_words.RUN,
         "job": r"jobs?|jobid|slurm|pbs|lsf|sge",
         "node": r"node(?:name)?|host(?:name)?|server|machine|compute|cn|nid",
         "gpu": r"gpus?|dev(?:ice)?|gcd",

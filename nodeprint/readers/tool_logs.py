@@ -325,9 +325,7 @@ def _with_axes(output: Passage, by_path: PathFields) -> Passage:
     axes.pop("node", None)
     link = {"node": node, PEER: axes.pop("peer")} if "peer" in axes else {}
     if link and by_path.sources["node"] != "--path" and not pair_lines.are_between_two(output.values):
-        what = (
-            f"is named after two hosts ({printable(' and '.join(link.values()), 60)}), and its benchmark is of one node"
-        )
+        what = f"is named after two hosts ({printable(' and '.join(link.values()), 60)}), but its benchmark needs one"
         raise NodeprintError(
             what, where=output.where, key="--path", advice="state {node} by --path, and * for the other"
         )
