@@ -30,7 +30,7 @@ static size_t base_page(void) {
 }
 
 size_t buffer_reserved_page(void) {
-    FILE *file = fopen("/proc/meminfo", "re");
+    FILE *file = proc_open("meminfo");
     char line[256];
     unsigned long kib = 0;
     while (file != NULL && fgets(line, sizeof line, file) != NULL)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fail.h"
+#include "proc.h"
 
 struct cgroup_files {
     const char *limit, *brake, *usage, *cache; /* the last: its name in memory.stat */
@@ -77,9 +78,10 @@ static uint64_t left_up_from(const char *root, const char *mount, const char *pa
     }
 }
 
-static uint64_t left_by(const struct controller *controller, const char *root, const char *membership) {
+static uint64_t left_by(const struct controller *controller) {
+    const char *root = sysfs();
     uint64_t left = UINT64_MAX;
-    FILE *file = fopen(membership, "re");
+    FILE *file = proc_open("self/cgroup");
     char line[PATH_MAX];
     while (file != NULL && fgets(line, sizeof line, file) != NULL) { /* hierarchy:controllers:path */
         line[strcspn(line, "\n")] = '\0';
@@ -102,19 +104,19 @@ static uint64_t left_by(const struct controller *controller, const char *root, c
     return left;
 }
 
-uint64_t cgroup_left(const char *root, const char *membership) {
-    return left_by(&memory, root, membership);
+uint64_t cgroup_left(void) {
+    return left_by(&memory);
 }
 
-uint64_t cgroup_tasks_left(const char *root, const char *membership) {
-    return left_by(&tasks, root, membership);
+uint64_t cgroup_tasks_left(void) {
+    return left_by(&tasks);
 }
 
 /* `column` of /proc/self/statm counts what the limit is on. */
 static uint64_t ulimit_left(const struct rlimit *limit, size_t column) {
     unsigned long pages[7] = {0}; /* /proc/self/statm: size resident shared text library data dirty */
     if (limit->rlim_cur == RLIM_INFINITY) return UINT64_MAX;
-    FILE *file = fopen("/proc/self/statm", "re");
+    FILE *file = proc_open("self/statm");
     if (file != NULL) {
         for (size_t i = 0; i < 7 && fscanf(file, "%lu", &pages[i]) == 1; i++) continue;
         fclose(file);
@@ -128,7 +130,7 @@ struct limit memory_limit_in_all(void) {
     if (getrlimit(RLIMIT_AS, &addresses) != 0 || getrlimit(RLIMIT_DATA, &data) != 0)
         fail(EXIT_NOT_AS_ASKED, "the limits of this process cannot be read: %s", strerror(errno));
     const struct limit limits[] = {
-        {cgroup_left(sysfs(), "/proc/self/cgroup"), "left in the control group"},
+        {cgroup_left(), "left in the control group"},
         {ulimit_left(&addresses, 0), "left by ulimit -v"},
         {ulimit_left(&data, 5), "left by ulimit -d"},
     };
@@ -146,14 +148,12 @@ static bool has_room_for(size_t stack) {
 
 void thread_obstacle(int error, size_t stack, struct text *sentence) {
     struct rlimit own = {.rlim_cur = RLIM_INFINITY};
-    char membership[PATH_MAX];
-    snprintf(membership, sizeof membership, "%s/self/cgroup", procfs());
     bool limited = geteuid() != 0 && getrlimit(RLIMIT_NPROC, &own) == 0 && own.rlim_cur != RLIM_INFINITY;
     if (error == EINVAL)
         text_add(sentence, "The CPU is offline or outside the cpuset; choose others with --cpus.");
     else if (error != EAGAIN && error != ENOMEM)
         text_add(sentence, "Check what restricts the threads of this process.");
-    else if (cgroup_tasks_left(sysfs(), membership) == 0)
+    else if (cgroup_tasks_left() == 0)
         text_add(sentence, "The control group is full; raise its pids.max (TasksMax in systemd).");
     else if (!has_room_for(stack))
         text_add(sentence, "No memory is left for its stack; free memory or raise ulimit -v.");

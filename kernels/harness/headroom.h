@@ -18,12 +18,12 @@ struct limit memory_limit_in_all(void);
 /* The tightest limit on memory of `node`. */
 struct limit memory_limit(const struct machine *machine, int node);
 
-/* What the control groups that `membership` (/proc/self/cgroup) names leave, below `root`; both versions, parents
- * included. Page cache that is not in use counts as free. */
-uint64_t cgroup_left(const char *root, const char *membership);
+/* What the control groups of this process (self/cgroup) leave; both versions, parents included. Page cache that is not in
+ * use counts as free. */
+uint64_t cgroup_left(void);
 
 /* The same for processes and threads (pids.max). */
-uint64_t cgroup_tasks_left(const char *root, const char *membership);
+uint64_t cgroup_tasks_left(void);
 
 /* Add to `sentence` why pthread_create may have returned `error` for a thread with so large a stack, and the remedy. */
 void thread_obstacle(int error, size_t stack, struct text *sentence);

@@ -11,15 +11,11 @@
 #include <string.h>
 
 #include "fail.h"
+#include "proc.h"
 
 const char *sysfs(void) {
     const char *root = getenv("NODEPRINT_SYSFS");
     return root != NULL ? root : "/sys";
-}
-
-const char *procfs(void) {
-    const char *root = getenv("NODEPRINT_PROCFS");
-    return root != NULL ? root : "/proc";
 }
 
 bool read_sysfs(char *content, size_t size, const char *format, ...) {
@@ -166,13 +162,12 @@ int machine_home_of(const struct machine *machine, int cpu) {
 
 bool machine_allowed_nodes(struct cpulist *nodes) {
     static const char name[] = "Mems_allowed_list:";
-    char path[PATH_MAX], *line = NULL;
+    char *line = NULL;
     const char *why;
     size_t capacity = 0;
     bool found = false;
     *nodes = (struct cpulist){0};
-    snprintf(path, sizeof path, "%s/self/status", procfs());
-    FILE *file = fopen(path, "re");
+    FILE *file = proc_open("self/status");
     while (file != NULL && !found && getline(&line, &capacity, file) > 0) {
         if (strncmp(line, name, strlen(name)) != 0) continue;
         char *list = line + strlen(name);
@@ -224,11 +219,10 @@ static bool read_row(const char *line, uint64_t *row, size_t columns) {
 }
 
 bool machine_interrupts(const struct cpulist *cpus, uint64_t *counts) {
-    char path[PATH_MAX], *line = NULL;
+    char *line = NULL;
     size_t capacity = 0, found = 0;
     struct cpulist columns = {0};
-    snprintf(path, sizeof path, "%s/interrupts", procfs());
-    FILE *file = fopen(path, "re");
+    FILE *file = proc_open("interrupts");
     memset(counts, 0, cpus->count * sizeof *counts);
     if (file != NULL && getline(&line, &capacity, file) > 0) columns = columns_of(line);
     uint64_t *row = grow(NULL, columns.count + 1, sizeof *row);
@@ -252,9 +246,8 @@ bool machine_interrupts(const struct cpulist *cpus, uint64_t *counts) {
 }
 
 struct machine_counts machine_counts(const struct cpulist *cpus) {
-    char path[PATH_MAX], *line = NULL;
-    snprintf(path, sizeof path, "%s/stat", procfs());
-    FILE *file = fopen(path, "re");
+    char *line = NULL;
+    FILE *file = proc_open("stat");
     size_t capacity = 0;
     struct machine_counts counts = {0};
     while (file != NULL && getline(&line, &capacity, file) > 0) {

@@ -24,10 +24,9 @@ struct machine {
     bool numa; /* false: no node folder in sysfs, so there is one home and nothing to bind to */
 };
 
-/* Roots of sysfs and of /proc. Tests point NODEPRINT_SYSFS and NODEPRINT_PROCFS at trees of their own; nothing else sets
+/* The root of sysfs. Tests point NODEPRINT_SYSFS, and NODEPRINT_PROCFS (proc.h), at trees of their own; nothing else sets
  * them. */
 const char *sysfs(void);
-const char *procfs(void);
 
 /* A file below sysfs without its last newline; false when it cannot be read or is longer than `size`. */
 bool read_sysfs(char *content, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -130,7 +130,7 @@ static long elsewhere_by_move_pages(const unsigned char *bytes, size_t size, siz
 
 /* The same from /proc/self/numa_maps ("7f.. default anon=4096 N0=4096"); -1 where it has no such mapping. */
 static long elsewhere_by_numa_maps(const unsigned char *bytes, size_t size, size_t page, int home) {
-    FILE *maps = fopen("/proc/self/numa_maps", "re");
+    FILE *maps = proc_open("self/numa_maps");
     char line[4096];
     long elsewhere = -1;
     while (maps != NULL && elsewhere < 0 && fgets(line, sizeof line, maps) != NULL) {

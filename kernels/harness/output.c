@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "fail.h"
 #include "options.h"
+#include "proc.h"
 #include "sample.h"
 #include "stats.h"
 
@@ -58,7 +59,7 @@ static void host_name(char name[256]) {
 }
 
 static void boot_id(char id[64]) {
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    FILE *file = proc_open("sys/kernel/random/boot_id");
     if (file == NULL || fgets(id, 64, file) == NULL) strcpy(id, "unknown");
     if (file != NULL) fclose(file);
     id[strcspn(id, "\n")] = '\0';

@@ -1,4 +1,4 @@
-/* Files below /proc, which NODEPRINT_PROCFS may put elsewhere. */
+/* Files below /proc, which NODEPRINT_PROCFS may put elsewhere. Nothing else opens any. */
 #ifndef NODEPRINT_PROC_H
 #define NODEPRINT_PROC_H
 

@@ -13,6 +13,7 @@
 #include "fail.h"
 #include "headroom.h"
 #include "machine.h"
+#include "proc.h"
 
 enum { STACK_BYTES = 256 * 1024 };
 static const double AWAKE_S = 0.0005; /* a worker woken ahead whose task does not come sleeps again */
@@ -74,7 +75,7 @@ static void *work(void *argument) {
 
 /* likwid-pin works through a preloaded library; its environment alone says nothing (a static program is not pinned). */
 static bool under_likwid(void) {
-    FILE *maps = fopen("/proc/self/maps", "re");
+    FILE *maps = proc_open("self/maps");
     char line[4096];
     bool found = false;
     while (maps != NULL && !found && fgets(line, sizeof line, maps) != NULL) found = strstr(line, "likwidpin") != NULL;

@@ -26,7 +26,7 @@ see_pinning() {
 # see_atomics: sets $lse where the CPU has the atomic instructions of ARMv8.1
 see_atomics() {
     lse=
-    if sed -n 's/^Features[[:space:]]*:\(.*\)/\1 /p' "${NODEPRINT_CPUINFO:-/proc/cpuinfo}" | grep -q ' atomics '; then lse=yes; fi
+    if sed -n 's/^Features[[:space:]]*:\(.*\)/\1 /p' "${NODEPRINT_PROCFS:-/proc}/cpuinfo" | grep -q ' atomics '; then lse=yes; fi
 }
 
 # find_kernel NAME: sets $bin to the folder of a kernel that starts, the dynamic one first; of aarch64's two builds the

@@ -80,50 +80,51 @@ static int drop(const char *path, const struct stat *facts, int kind, struct FTW
 }
 
 static void test_control_groups(void) {
-    char root[] = "/tmp/nodeprint-cgroup-XXXXXX", membership[64];
+    char root[] = "/tmp/nodeprint-cgroup-XXXXXX";
     CHECK(mkdtemp(root) != NULL);
-    snprintf(membership, sizeof membership, "%s/membership", root);
-    CHECK(cgroup_left(root, membership) == UINT64_MAX); /* no control groups at all */
+    CHECK(setenv("NODEPRINT_SYSFS", root, 1) == 0 && setenv("NODEPRINT_PROCFS", root, 1) == 0);
+    CHECK(cgroup_left() == UINT64_MAX); /* no control groups at all */
 
-    put(root, "membership", "0::/job/step\n");
-    CHECK(cgroup_left(root, membership) == UINT64_MAX);
+    put(root, "self/cgroup", "0::/job/step\n");
+    CHECK(cgroup_left() == UINT64_MAX);
     put(root, "fs/cgroup/job/step/memory.max", "max\n");
     put(root, "fs/cgroup/job/step/memory.current", "500\n");
-    CHECK(cgroup_left(root, membership) == UINT64_MAX);
+    CHECK(cgroup_left() == UINT64_MAX);
     put(root, "fs/cgroup/job/memory.max", "1000\n"); /* the parent's limit holds too */
     put(root, "fs/cgroup/job/memory.current", "700\n");
-    CHECK(cgroup_left(root, membership) == 300);
+    CHECK(cgroup_left() == 300);
     put(root, "fs/cgroup/job/memory.stat", "anon 100\ninactive_file 150\n");
-    CHECK(cgroup_left(root, membership) == 450);
+    CHECK(cgroup_left() == 450);
     put(root, "fs/cgroup/job/step/memory.max", "600\n");
-    CHECK(cgroup_left(root, membership) == 100);
+    CHECK(cgroup_left() == 100);
     put(root, "fs/cgroup/job/step/memory.current", "900\n");
-    CHECK(cgroup_left(root, membership) == 0);
+    CHECK(cgroup_left() == 0);
 
     put(root, "fs/cgroup/job/step/memory.current", "200\n");
     put(root, "fs/cgroup/job/step/memory.high", "max\n");
-    CHECK(cgroup_left(root, membership) == 400);
+    CHECK(cgroup_left() == 400);
     put(root, "fs/cgroup/job/step/memory.high", "500\n"); /* whoever goes beyond is slowed down without end */
-    CHECK(cgroup_left(root, membership) == 300);
+    CHECK(cgroup_left() == 300);
 
-    put(root, "membership", "5:cpu,memory:/box\n4:pids:/box\n");
+    put(root, "self/cgroup", "5:cpu,memory:/box\n4:pids:/box\n");
     put(root, "fs/cgroup/memory/box/memory.limit_in_bytes", "4096\n");
     put(root, "fs/cgroup/memory/box/memory.usage_in_bytes", "96\n");
-    CHECK(cgroup_left(root, membership) == 4000);
-    put(root, "membership", "5:memory:/host/name/of/it\n"); /* in a container: only the root of the mount is there */
+    CHECK(cgroup_left() == 4000);
+    put(root, "self/cgroup", "5:memory:/host/name/of/it\n"); /* in a container: only the root of the mount is there */
     put(root, "fs/cgroup/memory/memory.limit_in_bytes", "8000\n");
     put(root, "fs/cgroup/memory/memory.usage_in_bytes", "1000\n");
-    CHECK(cgroup_left(root, membership) == 7000);
+    CHECK(cgroup_left() == 7000);
 
-    CHECK(cgroup_tasks_left(root, membership) == UINT64_MAX);
-    put(root, "membership", "4:pids:/box\n");
+    CHECK(cgroup_tasks_left() == UINT64_MAX);
+    put(root, "self/cgroup", "4:pids:/box\n");
     put(root, "fs/cgroup/pids/box/pids.max", "20\n");
     put(root, "fs/cgroup/pids/box/pids.current", "19\n");
-    CHECK(cgroup_tasks_left(root, membership) == 1);
-    put(root, "membership", "0::/job/step\n");
+    CHECK(cgroup_tasks_left() == 1);
+    put(root, "self/cgroup", "0::/job/step\n");
     put(root, "fs/cgroup/job/pids.max", "12\n");
     put(root, "fs/cgroup/job/pids.current", "12\n");
-    CHECK(cgroup_tasks_left(root, membership) == 0);
+    CHECK(cgroup_tasks_left() == 0);
+    CHECK(unsetenv("NODEPRINT_SYSFS") == 0 && unsetenv("NODEPRINT_PROCFS") == 0);
     CHECK(nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS) == 0);
 }
 

@@ -855,9 +855,9 @@ def test_atomic_instructions_are_used_where_the_cpu_has_them(
     other = campaign.kernels / "lse" / "fake"
     other.write_text((campaign.kernels / "fake").read_text().replace('"seen": ', '"lse": true, "seen": '))
     other.chmod(0o755)
-    cpuinfo = tmp_path / "cpuinfo"
-    cpuinfo.write_text(f"processor\t: 0\nFeatures\t: {features}\nCPU part\t: 0xd0c\n")
-    assert campaign.run(NODEPRINT_CPUINFO=str(cpuinfo))[0] == 0
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/cpuinfo").write_text(f"processor\t: 0\nFeatures\t: {features}\nCPU part\t: 0xd0c\n")
+    assert campaign.run(NODEPRINT_PROCFS=f"{tmp_path}/proc")[0] == 0
     assert campaign.records()[0].get("lse", False) is lse
 
 

@@ -160,6 +160,37 @@ def test_without_sys_and_proc_a_record_is_complete_or_a_sentence_says_why(tmp_pa
         assert result.returncode == 3 and len(said) == 1 and said[0].startswith(f"{kernel}: ")
 
 
+@pytest.mark.parametrize("root", ["/proc", "/sys"])
+def test_one_function_opens_the_files_of_a_root(root: str) -> None:
+    """Others take paths below it, so that a test's tree stands for all of it."""
+    sources = [path for path in (ROOT / "kernels").glob("*/*.[ch]") if path.parent.name != "tests"]
+    named = {path.name for path in sources if f'"{root}' in path.read_text()}
+    by_planner = {"kernel.c"} if root == "/sys" else set()  # it compares whether the root is this machine's
+    assert named == {"proc.c" if root == "/proc" else "machine.c"} | by_planner
+
+
+def test_a_record_and_its_memory_are_of_the_tree_of_proc(tmp_path: Path) -> None:
+    need(cpus=2)
+    library = "7f0000000000-7f0000001000 r-xp 00000000 00:00 0 /usr/lib/liblikwidpin.so"
+    files = {"sys/kernel/random/boot_id": "of-a-tree", "self/maps": library, "meminfo": "Hugepagesize: 64 kB"}
+    write(tmp_path, files)
+    environment = os.environ | {"NODEPRINT_PROCFS": str(tmp_path)}
+    out = tmp_path / "r.jsonl"
+    huge = ("--op", "levels", "--pages", "huge", "--cpus", CPUS, "--passes", "1")
+    result = call("chase", out, "--op", "latency", "--size-mib", "8", "--cpus", CPUS, "--passes", "1", env=environment)
+    assert result.returncode == 0, result.stderr
+    assert records.read(out).header["boot_id"] == "of-a-tree"
+    assert "likwid-pin put the worker" in result.stderr, "which in truth did not pin anything"
+    refused = call("chase", tmp_path / "huge.jsonl", *huge, env=environment)
+    assert refused.returncode == 3 and "of 64 KiB" in refused.stderr, refused.stderr
+    limited = ("prlimit", f"--as={4 << 30}")
+    for used_mib, code in ((0, 0), (4000, 3)):
+        write(tmp_path, {"self/statm": " ".join([str(used_mib * MIB // os.sysconf("SC_PAGESIZE"))] * 7)})
+        chase = ("--op", "latency", "--size-mib", "64", "--cpus", CPUS, "--passes", "1")
+        again = call("chase", tmp_path / f"{used_mib}.jsonl", *chase, env=environment, under=limited)
+        assert again.returncode == code, again.stderr
+
+
 # ---- no thread can be started ----
 
 
