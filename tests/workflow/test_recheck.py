@@ -4,6 +4,7 @@ import json
 import runpy
 import socket
 import subprocess
+import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,7 +73,27 @@ def test_a_suspicion_is_confirmed_by_a_second_job_with_control_nodes(house: Path
     assert verdict["nodes"][SUSPECT]["outcome"] == "DEVIATES"
     assert all(node["outcome"] != "DEVIATES" for name, node in verdict["nodes"].items() if name != SUSPECT)
     assert "DEVIATES" in done.stdout
+    assert_snakemake_reports(house, f"{folder.name}.yaml", folder / f"report/{SUSPECT}.pdf")
     assert judge_and_write(folder).recheck == ()
+
+
+def assert_snakemake_reports(house: Path, config_name: str, node_report: Path) -> None:
+    """A further call has nothing to do, and `snakemake --report` has all pages and the node's report, by its name."""
+    printed = ""
+    for option in (["--report", "report.zip"], []):
+        words = ["snakemake", "--configfile", config_name, *option]
+        done = subprocess.run(words, cwd=house, env=environment(), capture_output=True, text=True, check=False)
+        printed = done.stdout + done.stderr
+        assert done.returncode == 0, printed
+    assert "Nothing to be done" in printed
+    with zipfile.ZipFile(house / "report.zip") as packed:
+        pages = {Path(name).name: packed.read(name) for name in packed.namelist() if "/data/raw/" in name}
+        index = packed.read("report/report.html").decode()
+    assert set(pages) == {"verdict.xml", "cluster.pdf", "cluster.html", node_report.name}
+    assert pages[node_report.name] == node_report.read_bytes()
+    path = node_report.relative_to(house)
+    assert f'"Node reports": {{"Other": ["{path}"]}}' in index
+    assert f'"{path}": {{"name": "{path.name}", "filename": "{path.name}", "labels": {{"node": "{path.stem}"}}' in index
 
 
 @pytest.mark.machine

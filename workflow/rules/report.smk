@@ -1,5 +1,6 @@
-# Write the report of the verdict, again where the site's logo, contact or contract change.
-rule report:
+# Write the report of the verdict, again where the site's logo, contact or contract change. A checkpoint, as the verdict
+# decides which nodes have a report of their own.
+checkpoint report:
     input:
         CAMPAIGN / "verdict.json",
         kept_configuration,
@@ -18,11 +19,21 @@ rule report:
         "{params.nodeprint} report {params.campaign:q} >{log:q}"
 
 
+def node_reports(wildcards):
+    """The node reports, which no rule can declare as outputs. As inputs they are part of `snakemake --report`, too."""
+    checkpoints.report.get()
+    pages = (CAMPAIGN / "report").glob("*.pdf")
+    paths = sorted(path for path in pages if path.name != "cluster.pdf")
+    keys = {"category": "Node reports"}
+    return [report(path, labels={"node": path.stem}, **keys) for path in paths]
+
+
 # The last step says whether every node has an outcome. One that was lost is tried again by the next call, also by
 # Snakemake's own: it discovers anew then.
 rule complete:
     input:
         CAMPAIGN / "report/cluster.pdf",
+        node_reports,
         outcomes,
     output:
         touch(CAMPAIGN / "logs/complete"),

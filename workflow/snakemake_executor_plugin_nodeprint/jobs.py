@@ -460,7 +460,7 @@ class Launch:
         except RefusedError as refusal:
             if self.is_full(job, refusal, time.monotonic()):
                 return str(refusal)
-            self.absent(job, f"{self.launcher.submit_command} refused it: {refusal}")
+            self.absent(job, f"{self.launcher.submit_command.split()[0]} refused it: {refusal}")
         except NoAnswerError as silence:
             self.silence(time.monotonic(), str(silence))  # it may be in the queue, which has its name
         else:
