@@ -225,11 +225,12 @@ def test_the_container_is_built(builder: str) -> None:
 # --- wheels, Grafana, Snakemake's catalog -----------------------------------------------------------------------------
 
 
-def test_twine_takes_the_wheels() -> None:
-    wheels = sorted((ROOT / "build/wheels").glob("*.whl"))
-    if not wheels:
+def test_twine_takes_the_wheels_and_the_source_archive() -> None:
+    built = sorted((ROOT / "build/wheels").iterdir()) if (ROOT / "build/wheels").exists() else []
+    if not built:
         missing("no wheels: `make wheel` makes them")
-    assert run(tool("twine"), "check", "--strict", *wheels).count("PASSED") == len(wheels)
+    assert sorted(path.suffix for path in built) == [".gz", ".whl", ".whl"], "two architectures and the sources"
+    assert run(tool("twine"), "check", "--strict", *built).count("PASSED") == len(built)
 
 
 def test_grafana_knows_all_of_the_dashboard() -> None:
