@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -13,6 +15,8 @@ from typing import Any
 import pytest
 
 from nodeprint.campaign import job_status, preparation
+from nodeprint.campaign.launchers.command_scheduler import CommandScheduler
+from nodeprint.campaign.launchers.launcher import Scheduler
 from nodeprint.campaign.launchers.launcher_registry import launcher
 from nodeprint.settings import config
 from tests.support import made_status
@@ -36,8 +40,8 @@ cancel) : >queue ;;
 submit)
     for word in "$@"; do case $word in --job-name=*) name=${word#*=} ;; esac; done
     for script in "$@"; do :; done
-    echo "f$name $(case $name in *cn1) echo RUN ;; *) echo SCHED ;; esac) $name" >>queue
-    case $name in *cn1) sh -c "$script" ;; esac
+    echo "f$name $(case $name in *.cn1) echo RUN ;; *) echo SCHED ;; esac) $name" >>queue
+    case $name in *.cn1) sh -c "$script" ;; esac
     echo "f$name"
     ;;
 esac
@@ -86,31 +90,37 @@ def test_the_launcher_of_the_page_measures(site: Path) -> None:
     times = {"unavailable_s": 60, "late_s": 0, "silence_s": 60, "at_a_time": 9, "per_second": 100, "poll_s": 1}
     for node in nodes[:2]:
         job = preparation.job_folder(folder, node)
-        options = " ".join(flux.options(settings, node, 7))
+        options = shlex.join(flux.options(settings, node, 7))
         resources = {"submit_options": options, "job_name": "nodeprint-x-1"} | times
-        call.take(jobs.job_of(job, f"cp {site}/status.json {job}/", resources))
+        command = f"sh -c 'test -e pyproject.toml && cp {site}/status.json {job}/'"  # in the directory of the call
+        call.take(jobs.job_of(job, command, resources))
     until = time.monotonic() + 60
     while not call.open() or len(call.open()) == 2:
         assert time.monotonic() < until
         call.step()
     done, waiting = call.jobs.values()
-    assert (done.outcome, waiting.state, waiting.id) == ("complete", "PENDING", "fnodeprint-x-1@cn3")
-    words = "--output=/dev/null -N1 --exclusive --requires=host:cn3 --time-limit=7m --queue=batch sh -c"
-    assert f"submit --job-name=nodeprint-x-1@cn3 {words}" in (site / "asked").read_text()
+    assert (done.outcome, waiting.state, waiting.id) == ("complete", "PENDING", "fnodeprint-x-1.cn3")
+    words = "--job-name=nodeprint-x-1.cn3 --output=/dev/null --queue=batch sh -c"
+    assert f"submit -N1 --exclusive --requires=host:cn3 --time-limit=7m {words}" in (site / "asked").read_text()
     (site / "down").touch()
     call.poll(1e9)
     assert (waiting.outcome, call.known) == ("", False), "no answer is no empty queue"
     (site / "down").unlink()
     call.cancel()
     (canceled,) = [line.split()[1:] for line in (site / "asked").read_text().splitlines() if line.startswith("cancel")]
-    assert sorted(canceled) == ["fnodeprint-x-1@cn1", "fnodeprint-x-1@cn3"]
+    assert sorted(canceled) == ["fnodeprint-x-1.cn1", "fnodeprint-x-1.cn3"]
 
 
-def test_the_page_names_what_is_there(site: Path) -> None:
+def test_the_example_has_about_ten_lines_and_the_page_names_what_is_there(site: Path) -> None:
+    assert len([line for line in LAUNCHER.splitlines() if line]) <= 12
     assert "`here`, `slurm`,\n`gridengine` and `ansible` are nodeprint's own" in PAGE
-    assert set(flux_functions()) <= set(dir(launcher("flux")))
+    flux: Any = launcher("flux")
+    assert set(inspect.get_annotations(CommandScheduler)) <= set(first_cells("attribute"))
+    assert set(first_cells("function")) == Scheduler.__abstractmethods__
+    assert all(hasattr(flux, word) for word in (*first_cells("attribute"), *first_cells("function")))
 
 
-def flux_functions() -> list[str]:
-    rows = PAGE.partition("| function |")[2].partition("\n\n")[0].splitlines()[2:]
+def first_cells(head: str) -> list[str]:
+    """The first column of the table whose head begins with a word."""
+    rows = PAGE.partition(f"| {head} |")[2].partition("\n\n")[0].splitlines()[2:]
     return [row.split("`")[1] for row in rows]

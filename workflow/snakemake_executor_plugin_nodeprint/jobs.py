@@ -138,11 +138,12 @@ def script(folder: Path, command: str) -> str:
 
     A scheduler would open a log by its name. That may be a symbolic link of another user in a shared directory, or a
     pipe without a reader. So it writes nothing (into /dev/null). The script opens a new file (`set -C` is O_EXCL)
-    and renames it.
+    and renames it. It changes into the directory of this call, as some schedulers start a job elsewhere.
     """
     log = shlex.quote(str(folder.absolute() / "launch.log"))
     new = f"{shlex.quote(str(folder.absolute()))}/.launch.$(cat /proc/sys/kernel/random/uuid)"
-    return f'set -C\nlog={new}\nexec >"$log" 2>&1\nset +C\n[ -d {log} ] || mv -f "$log" {log}\nexec {command}'
+    begin = f'set -C\nlog={new}\nexec >"$log" 2>&1\nset +C\n[ -d {log} ] || mv -f "$log" {log}'
+    return f"{begin}\ncd {shlex.quote(str(Path.cwd()))}\nexec {command}"
 
 
 # --- what a job said --------------------------------------------------------------------------------------------------

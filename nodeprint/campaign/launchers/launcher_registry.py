@@ -20,7 +20,8 @@ def launcher(name: str) -> Launcher:
     advice = "install its package again, or choose another"
     if not (inspect.isclass(made) and issubclass(made, Launcher)):
         raise NodeprintError(f"{name} is no Launcher", key="launch", advice=advice)
-    if lacking := sorted(made.__abstractmethods__):
+    stated = [key for base in made.__mro__ for key in inspect.get_annotations(base) if not hasattr(made, key)]
+    if lacking := sorted(made.__abstractmethods__) or stated:
         raise NodeprintError(f"the launcher {name} has no {lacking[0]}", key="launch", advice=advice)
     return made()
 

@@ -79,6 +79,10 @@ def test_an_unknown_one_is_named_with_those_that_are_known(tmp_path: Path, add: 
             "from nodeprint.campaign.launchers.launcher import Launcher as Site\n",
             "launch: the launcher site has no nodes",
         ),
+        (
+            "from nodeprint.campaign.launchers.command_scheduler import CommandScheduler as Site\n",
+            "launch: the launcher site has no nodes_command",
+        ),
         ("import nothing_of_this_name\n", r"add-on site \(site_launcher:Site\) fails to load: No module named"),
     ],
 )
