@@ -27,10 +27,10 @@ from nodeprint.judge import verdict
 from nodeprint.judge.acceptance_file import OTHER, Acceptance, cells
 from nodeprint.judge.outcome import Drain, FleetOutcome, Kind, Outcome, OutcomeClass
 from nodeprint.machine.topology import serialized
-from nodeprint.report.text import structure_sentences
 from nodeprint.settings.config_file import Config
 from nodeprint.settings.keys import schema_of
 from nodeprint.settings.measurements import terms
+from nodeprint.structure import printed_structure
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -253,7 +253,7 @@ def schemas_page() -> str:
         "acceptance": schema_of(Acceptance, "acceptance.yaml of nodeprint"),
         "record": record_format.schema(),
         "status": job_status.schema(),
-        "structure": structure_sentences.schema(),
+        "structure": printed_structure.schema(),
         "topology": serialized.schema(),
         "fleet": gathered.schema(),
         "manifest": manifest.schema(),

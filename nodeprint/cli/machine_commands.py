@@ -83,7 +83,7 @@ def structure(
     from nodeprint.readers import matrix_file
     from nodeprint.report import matrix_files
     from nodeprint.report.text import structure_sentences
-    from nodeprint.structure import quadrants
+    from nodeprint.structure import printed_structure, quadrants
 
     pictures = matrix_files.check(pdf, svg)
     with input_files(file) as (kept,):
@@ -96,7 +96,7 @@ def structure(
         matrix_files.write(drawn, pictures, file.name, simulated=source.simulated)
     blocks = quadrants.of_matrices(source.runs, source.cpus, labels, structure)
     if json:
-        of_dies = [] if blocks is None else structure_sentences.quadrant_table(blocks)
+        of_dies = [] if blocks is None else printed_structure.quadrant_table(blocks)
         print_json({"simulated": source.simulated, **structure.as_json(), "quadrants": of_dies})
         return
     say_origin(source.simulated)

@@ -35,6 +35,7 @@ from nodeprint.report.figures import (
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.node_levels import NodeLevels, levels
 from nodeprint.report.text import structure_sentences
+from nodeprint.structure import printed_structure
 
 #: The width of a figure that makes its own axes, in mm.
 _WIDTH = 120.0
@@ -115,7 +116,7 @@ class OpenCampaign:
         A row each, in ns with its simultaneous interval; no rows if fewer than two quadrants are known.
         """
         blocks = structure_sentences.quadrant_blocks(_of_pairs(self.levels(measurement, node)), node)
-        return pd.DataFrame([] if blocks is None else structure_sentences.quadrant_table(blocks))
+        return pd.DataFrame([] if blocks is None else printed_structure.quadrant_table(blocks))
 
     def levels(self, measurement: str, node: str) -> NodeLevels:
         """A measurement place by place on all nodes that can be compared with `node`."""

@@ -15,9 +15,10 @@ from nodeprint.machine.counters import Counters
 from nodeprint.machine.topology import processors
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Machine
-from nodeprint.report import curve_findings, message_rates, names, text
-from nodeprint.report.curve_findings import MedianInterval
+from nodeprint.report import message_rates, names, text
 from nodeprint.settings.texts import say, texts
+from nodeprint.stats import memory_curves
+from nodeprint.stats.memory_curves import MedianInterval
 
 Floats = npt.NDArray[np.float64]
 
@@ -52,12 +53,12 @@ def readings(cells: Sequence[JobMeasurement], machine: Machine | None = None) ->
 def _curve(data: JobMeasurement) -> Iterator[str]:
     reported_sizes = {name.upper(): int(size) for name, size in data.header["cache_bytes"].items()}
     latency = over_runs(_median(data.grid("latency_ns"), axis=2 + list(data.places).index("cpu")))
-    caches = curve_findings.caches(data.axis("size_bytes").tolist(), latency.tolist(), reported_sizes)
+    caches = memory_curves.caches(data.axis("size_bytes").tolist(), latency.tolist(), reported_sizes)
     yield from (cache_sentence(str(row.Index), row) for row in caches.itertuples())
 
 
 def cache_sentence(name: str, cache: Any) -> str:
-    """Return the sentence of a row of `curve_findings.caches`.
+    """Return the sentence of a row of `memory_curves.caches`.
 
     A plateau that reaches half of the reported size agrees with it: a cache is never available up to its full size.
     """
@@ -84,7 +85,7 @@ def _loaded(data: JobMeasurement) -> Iterator[str]:
 
 
 def _knee(rates: Sequence[float], latencies: Sequence[float], idle: float) -> str:
-    knee = curve_findings.knee(rates, latencies, idle)
+    knee = memory_curves.knee(rates, latencies, idle)
     if knee is None:
         return f"no knee up to {max(rates) / 1e9:.1f} GB/s"
     return say("readings", "knee", rate=f"{knee[0] / 1e9:.1f} GB/s", latency=f"{knee[1]:.0f}", idle=f"{idle:.0f}")
@@ -94,7 +95,7 @@ def _pairs(data: JobMeasurement) -> Iterator[str]:
     rates, pairs = data.columns["rate_bytes_per_s"], data.places["pairs"]
     trials = {n: _finite(rates[..., pairs == n]).tolist() for n in data.axis("pairs").tolist()}
     if len(trials) > 1:
-        number = curve_findings.slower_from(trials)
+        number = memory_curves.slower_from(trials)
         yield say("readings", "pairs", "falls", number=number) if number else say("readings", "pairs", "even")
 
 
@@ -105,7 +106,7 @@ def _touch(data: JobMeasurement) -> Iterator[str]:
     apart = [(nodes[str(a)] != nodes[str(b)]) == several and together == "both" for a, b, together in ends]
     values = _finite(data.columns["ratio"][..., np.array(apart)])
     if len(values):
-        yield touch_sentence(curve_findings.median_interval(values), len(set(nodes.values())))
+        yield touch_sentence(memory_curves.median_interval(values), len(set(nodes.values())))
     levels = {key: over_runs(data.columns[key]) for key in _OF_TOUCH if key in data.columns}
     if len(levels) < len(_OF_TOUCH):
         return  # older records

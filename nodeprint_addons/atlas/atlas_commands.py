@@ -9,7 +9,7 @@ import typer
 
 from nodeprint.cli.shared import Json, output_directory, output_file, print_json
 from nodeprint.errors import NodeprintError
-from nodeprint.settings.texts import say
+from nodeprint_addons.atlas.atlas_texts import say
 
 if TYPE_CHECKING:
     from nodeprint_addons.atlas.card import Card
@@ -45,7 +45,7 @@ def publish(
     if card.matrix is None and not card.figures:
         raise NodeprintError("nothing was measured", where=where, advice="measure it first: `nodeprint here`")
     card_file.write(signing.sign(card, sign) if sign else card, to)
-    typer.echo(say("commands", "published", path=to, card=_called(card), bytes=to.stat().st_size))
+    typer.echo(say("published", path=to, card=_called(card), bytes=to.stat().st_size))
 
 
 @commands.command(
@@ -91,8 +91,8 @@ def verify_card(
             "signed_by": by,
         }
         if not json:
-            signed = say("commands", "signed", who=by) if by else say("commands", "unsigned")
-            typer.echo(say("commands", "verified", path=path, card=_called(card), signed=signed))
+            signed = say("signed", who=by) if by else say("unsigned")
+            typer.echo(say("verified", path=path, card=_called(card), signed=signed))
     if json:
         print_json(results)
     if not are_verified:

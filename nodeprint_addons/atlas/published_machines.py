@@ -14,8 +14,8 @@ import msgspec
 
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology import processors
-from nodeprint.settings.texts import say
 from nodeprint.summary.node_summary import NodeSummary, processor_key
+from nodeprint_addons.atlas.atlas_texts import say
 
 #: Figures of one processor vary so much with the clock alone.
 _ALIKE = 0.1
@@ -68,7 +68,7 @@ class PublishedStanding(msgspec.Struct, frozen=True):
     def sentences(self) -> tuple[str, ...]:
         """The standing in words: no result is called wrong."""
         return tuple(_sentence(comparison) for comparison in self.compared) + tuple(
-            say("reference", "not_compared", reason=reason) for reason in self.not_compared
+            say("not_compared", reason=reason) for reason in self.not_compared
         )
 
 
@@ -85,18 +85,18 @@ def standing(card: NodeSummary, reference: ReferenceTable | None = None) -> Publ
     reference = reference or table()
     matrix = card.matrix
     if matrix is None:
-        return PublishedStanding(not_compared=(say("reference", "none"),))
+        return PublishedStanding(not_compared=(say("none"),))
     if card.origin.simulated:
-        return PublishedStanding(not_compared=(say("reference", "simulated"),))
+        return PublishedStanding(not_compared=(say("simulated"),))
     if card.processor.virtual:
-        reason = say("reference", "virtual")
+        reason = say("virtual")
         return PublishedStanding(not_compared=(reason,))
     same_way = [machine for machine in reference.machines if machine.operation == matrix.operation]
     if not same_way:
-        return PublishedStanding(not_compared=(say("reference", "operation", operation=matrix.operation),))
+        return PublishedStanding(not_compared=(say("operation", operation=matrix.operation),))
     kin, machines = _kin(card.processor.name, same_way)
     if not machines:
-        return PublishedStanding(not_compared=(say("reference", "no_machine"),))
+        return PublishedStanding(not_compared=(say("no_machine"),))
     compared, apart = [], []
     for figure in card.figures:
         values = [value for machine in machines for value in _of_class(machine, figure.name)]
@@ -109,7 +109,7 @@ def standing(card: NodeSummary, reference: ReferenceTable | None = None) -> Publ
         alike = low * (1 - _ALIKE) <= figure.median <= high * (1 + _ALIKE)
         count = sum(bool(_of_class(machine, figure.name)) for machine in machines)
         compared.append(PublishedComparison(figure.name, figure.median, low, high, count, kin, alike))
-    why = (say("reference", "home", apart=", ".join(apart)),)
+    why = (say("home", apart=", ".join(apart)),)
     return PublishedStanding(tuple(compared), why if apart else ())
 
 
@@ -154,7 +154,6 @@ def _sentence(comparison: PublishedComparison) -> str:
     )
     key = "as" if comparison.alike else "one" if comparison.machines == 1 else "several"
     return say(
-        "reference",
         key,
         place=_INSIDE[comparison.name],
         ns=f"{comparison.value_ns:.0f}",

@@ -11,11 +11,11 @@ import xarray as xr
 from msgspec.structs import replace
 
 from nodeprint.machine.topology.model import Level, Topology
-from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import data
 from nodeprint_addons.iodie.data import Estimate, rows_of
 from nodeprint_addons.iodie.die import Die
 from nodeprint_addons.iodie.die import find as find_die
+from nodeprint_addons.iodie.iodie_texts import say
 
 #: The columns that identify a part of a die.
 PART = ["kind", "socket", "where"]
@@ -42,7 +42,7 @@ def analyze(node: NodeDies, passes: Sequence[xr.Dataset], censuses: Sequence[xr.
     tensors, missing_parts = data.tensors(passes, node.topology)
     dies = tuple(find_die(tensor, censuses, node.topology) for tensor in tensors)
     dies = tuple(_with_links(die, dies) for die in dies)
-    no_census = [] if censuses else [say("dies", "missing", "census")]
+    no_census = [] if censuses else [say("missing", "census")]
     return replace(node, dies=dies, missing=(*node.missing, *missing_parts, *no_census))
 
 

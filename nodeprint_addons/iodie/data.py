@@ -13,8 +13,8 @@ import xarray as xr
 
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.model import Level, Topology
-from nodeprint.settings.texts import say
 from nodeprint.stats.robust import robust_sd
+from nodeprint_addons.iodie.iodie_texts import say
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -102,17 +102,17 @@ def tensors(passes: Sequence[xr.Dataset], topology: Topology) -> tuple[list[xr.D
     sockets = {node.node: _socket_of(topology, node.cpus) for node in topology.numa_nodes}
     level = _level(topology, sorted({cpu for pass_ in passes for cpu in _cpus(pass_)}))
     if level is None:
-        return [], [say("dies", "missing", "cores", fewest=FEWEST_ENDS)]
+        return [], [say("missing", "cores", fewest=FEWEST_ENDS)]
     out = []
     for socket in sorted(set(sockets.values())) or [0]:
         socket_passes = [pass_ for pass_ in passes if sockets.get(pass_.attrs["home"], 0) == socket]
         if not socket_passes:
-            missing.append(say("dies", "missing", "hops", socket=socket))
+            missing.append(say("missing", "hops", socket=socket))
             continue
         homes = sorted({pass_.attrs["home"] for pass_ in socket_passes})
         together = len(homes) == 1 or _same_pairs(socket_passes)
         if not together:
-            missing.append(say("dies", "missing", "pairs_differ", socket=socket))
+            missing.append(say("missing", "pairs_differ", socket=socket))
         by_home = [[pass_ for pass_ in socket_passes if pass_.attrs["home"] == home] for home in homes]
         for joined in [socket_passes] if together else by_home:
             made = _tensor(joined, topology, level, socket, missing)
@@ -193,10 +193,10 @@ def _tensor(
     whole = full >= 0.8 * full.max()  # of a run that was stopped, the passes that came to their end
     keep = np.isfinite(ns[:, whole]).all(axis=1)
     if not keep.any():
-        missing.append(say("dies", "missing", "parts", socket=socket))
+        missing.append(say("missing", "parts", socket=socket))
         return None
     if not whole.all():
-        missing.append(say("dies", "missing", "lines", socket=socket, left_out=int((~whole).sum()), lines=len(whole)))
+        missing.append(say("missing", "lines", socket=socket, left_out=int((~whole).sum()), lines=len(whole)))
     between = np.stack([cells // _GROUPS // len(ends), cells // _GROUPS % len(ends)], axis=1)[keep]
     group, block = cells[keep] % _GROUPS, cells[keep] // _GROUPS
     # where every two ends have a single pair (as at level core) halves are drawn: by number they would follow the ends
@@ -210,7 +210,6 @@ def _tensor(
         homes = list_text(sorted({pass_.attrs["home"] for pass_ in passes}))
         missing.append(
             say(
-                "dies",
                 "missing",
                 "measured_parts",
                 socket=socket,

@@ -12,12 +12,12 @@ import xarray as xr
 from scipy.special import stdtrit
 
 from nodeprint.machine.topology.model import Level, Topology
-from nodeprint.settings.texts import say
 from nodeprint.structure.matrix_arithmetic import rand_index
 from nodeprint_addons.iodie import data, geometry, hashing, line_clusters, paths, sites
 from nodeprint_addons.iodie.data import Bools, Estimate, Floats, Ints
 from nodeprint_addons.iodie.geometry import Geometry, WayCosts
 from nodeprint_addons.iodie.hashing import Rule
+from nodeprint_addons.iodie.iodie_texts import say
 from nodeprint_addons.iodie.line_clusters import LineClusters
 from nodeprint_addons.iodie.paths import Fit
 from nodeprint_addons.iodie.sites import Sites
@@ -135,10 +135,10 @@ def find(tensor: xr.Dataset, censuses: Sequence[xr.Dataset], topology: Topology)
     if to_lines is not None:
         between = to_lines.between
         if not (np.nan_to_num(between.ns - between.half, nan=1.0) > 0).all():
-            no_map, site_map, to_lines = say("dies", "no_geometry", "coincide"), None, None
+            no_map, site_map, to_lines = say("no_geometry", "coincide"), None, None
             fit = paths.fit(tensor, clusters, None)
     to_cpus = geometry.to_cpus(fit, site_map) if site_map else None
-    shape = _shape(to_lines, to_cpus, clusters) if to_lines and to_cpus else say("dies", "no_geometry", "no_map")
+    shape = _shape(to_lines, to_cpus, clusters) if to_lines and to_cpus else say("no_geometry", "no_map")
     common, agreement = 0, None
     counted = clusters.label
     if of_census is not None and census_lines is not None:
@@ -177,7 +177,7 @@ def find(tensor: xr.Dataset, censuses: Sequence[xr.Dataset], topology: Topology)
 def _shape(to_lines: WayCosts, to_cpus: WayCosts, clusters: LineClusters) -> Geometry | str:
     """The geometry of the sites; none where some are known to be missing."""
     if clusters.hidden:
-        return say("dies", "no_geometry", "few_lines")
+        return say("no_geometry", "few_lines")
     return geometry.find(to_lines, to_cpus)
 
 

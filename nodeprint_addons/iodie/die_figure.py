@@ -14,10 +14,10 @@ from nodeprint.machine import dies
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
-from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import listing, sentences
 from nodeprint_addons.iodie.data import rows_of
 from nodeprint_addons.iodie.die import Die
+from nodeprint_addons.iodie.iodie_texts import say
 
 #: In mm: a site, a CCD next to it, and the gaps between sites across and along.
 _SITE, _END, _ACROSS, _ALONG = (34.0, 15.0), (23.0, 7.0), 26.0, 12.0
@@ -100,7 +100,7 @@ def die(ax: Axes, data: xr.Dataset, style: Style) -> None:
     ax.set_xlim(0, _WIDTH)
     ax.set_ylim(rows * height, 0)
     ax.set_aspect("equal", anchor="NW")
-    ax.set_title(say("axes", "die", title=data.attrs["title"]), fontsize=style.letters_pt)
+    ax.set_title(say("axis", title=data.attrs["title"]), fontsize=style.letters_pt)
     above = (height - _ALONG - _SITE[1]) / 2
     top = sites["row"] * height + above
     left = _END[0] + 3 + sites["column"] * (_SITE[0] + _ACROSS)

@@ -25,17 +25,18 @@ from nodeprint.report.pages.blocks import (
     sections,
 )
 from nodeprint.report.pages.common import anchor
-from nodeprint.settings.texts import say
+from nodeprint.settings import texts
 from nodeprint_addons.iodie import die_figure, part_comparison, sentences
 from nodeprint_addons.iodie.analysis import NodeDies
 from nodeprint_addons.iodie.die import Die
+from nodeprint_addons.iodie.iodie_texts import say
 
 _WIDTH = 128.0
 
 
 def write(nodes: Sequence[NodeDies], campaign: str, to: Path) -> Path:
     """Write the pages of all nodes as a PDF. Raises CannotWriteError."""
-    origin = say("origin", "simulated") if any(node.simulated for node in nodes) else ""
+    origin = texts.say("origin", "simulated") if any(node.simulated for node in nodes) else ""
     document = Document(f"I/O dies, campaign {campaign}", campaign, origin, tuple(pages(nodes)))
     with pdf.Printer() as printer:
         return files.write(to, printer.pdf(document))
@@ -47,14 +48,14 @@ def pages(nodes: Sequence[NodeDies]) -> list[Page]:
     compared = part_comparison.compare(nodes)
     if compared is None:
         return of_nodes
-    lead = (say("dies", "page", "nodes", nodes=compared["node"].nunique()),)
+    lead = (say("page", "nodes", nodes=compared["node"].nunique()),)
     others = [f"{node}: not compared: {why}" for node, why in part_comparison.not_compared(nodes).items()]
     parts = sections(Section("Parts of the I/O dies", (Bullets(tuple(others)), _compared_parts(compared))))
     return [Page("cluster", "cluster", "I/O dies of all nodes", None, lead, parts), *of_nodes]
 
 
 def _node(node: NodeDies) -> Page:
-    lead = (say("dies", "page", "from_hops", measurement=node.measurement),)
+    lead = (say("page", "from_hops", measurement=node.measurement),)
     missing = Section("Missing data", (Bullets(node.missing),))
     each = [_die(die) for die in node.dies]
     return Page(node.node, anchor(node.node), f"{node.node}: I/O dies", None, lead, sections(missing, *each))
@@ -84,9 +85,9 @@ def floorplan(die: Die) -> Picture | None:
     of_figures = style.load()
     drawn = render.figure(die_figure.die, data, of_figures, _WIDTH)
     shape = f"as a {sentences.shape(die.geometry)}" if die.geometry is not None else "without a named geometry"
-    caption = say("dies", "page", "caption", shape=shape, word=level_name(die.level))
+    caption = say("page", "caption", shape=shape, word=level_name(die.level))
     if die.agrees != 1:
-        caption += say("dies", "page", "reflection")
+        caption += say("page", "reflection")
     alt = f"Floor plan of an I/O die with {die.sites.count} sites."
     return Picture(f"iodie-socket{die.socket}", render.svg(drawn, of_figures), render.width_mm(drawn), alt, caption)
 

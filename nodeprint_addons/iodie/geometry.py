@@ -12,8 +12,8 @@ import numpy as np
 from scipy.special import chdtrc, stdtrit
 
 from nodeprint.machine import dies
-from nodeprint.settings.texts import say
 from nodeprint_addons.iodie.data import Bools, Floats, Ints
+from nodeprint_addons.iodie.iodie_texts import say
 from nodeprint_addons.iodie.paths import UNKNOWN, Fit
 from nodeprint_addons.iodie.sites import Sites
 
@@ -147,11 +147,11 @@ def find(to_lines: WayCosts, to_cpus: WayCosts) -> Geometry | str:
     """
     count = to_lines.with_memory
     if len(to_lines.ends) - (count - to_lines.sites) < _FEWEST_DISTANCES:
-        return say("dies", "no_geometry", "few_distances", sites=count)
+        return say("no_geometry", "few_distances", sites=count)
     if count > _MOST_SITES:
-        return say("dies", "no_geometry", "placements", sites=count)
+        return say("no_geometry", "placements", sites=count)
     if not np.isfinite(to_lines.ns).all():
-        return say("dies", "no_geometry", "identified")
+        return say("no_geometry", "identified")
     series = [to_lines, *([to_cpus] if np.isfinite(to_cpus.ns).all() else [])]
     scores: dict[tuple[dies.Kind, int], list[tuple[float, tuple[int, ...]]]] = {}
     for kind, sites in _candidates(count):
@@ -169,7 +169,7 @@ def find(to_lines: WayCosts, to_cpus: WayCosts) -> Geometry | str:
     between = to_lines.between.ns
     mean, scatter = float(between.mean()), float(between.std(ddof=1))
     if advantage < PREFERRED or (kind == "crossbar" and scatter > _EVEN * mean):
-        return say("dies", "no_geometry", "none_better")
+        return say("no_geometry", "none_better")
     best, site = max(scores[kind, sites])
     likely = (placement for score, placement in scores[kind, sites] if best - score <= _PROFILE and placement != site)
     near = [site, *likely]
@@ -177,7 +177,7 @@ def find(to_lines: WayCosts, to_cpus: WayCosts) -> Geometry | str:
     unknown = np.full(len(hop_ns), np.nan)
     pair_ns, pair_half = _profile(series[1], kind, sites, near) if len(series) > 1 else (unknown, unknown)
     if not _agree(hop_ns, hop_half, pair_ns, pair_half):
-        return say("dies", "no_geometry", "disagree", hops=_words(hop_ns, hop_half), pairs=_words(pair_ns, pair_half))
+        return say("no_geometry", "disagree", hops=_words(hop_ns, hop_half), pairs=_words(pair_ns, pair_half))
     certain = float(np.exp(best - total[kind, sites]))
     return Geometry(kind, sites, np.array(site), hop_ns, hop_half, pair_ns, pair_half, advantage, certain)
 

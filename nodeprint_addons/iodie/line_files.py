@@ -19,10 +19,10 @@ from nodeprint.machine.topology import serialized
 from nodeprint.machine.topology.model import Cpu, Machine, Topology
 from nodeprint.readers.parsing import lines_of
 from nodeprint.readers.tools import long_table, record_file
-from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import detailed_records, node_lines
 from nodeprint_addons.iodie.analysis import NodeDies
 from nodeprint_addons.iodie.data import pass_over_lines
+from nodeprint_addons.iodie.iodie_texts import say
 
 #: An address counts where so many of the pairs were measured on it.
 _MOST_PAIRS = 0.9
@@ -60,7 +60,7 @@ def read(paths: Sequence[Path], labels: Topology | None) -> tuple[NodeDies, list
     labels_of_cpus = labels or _of_node(paths[0])
     if labels_of_cpus is None:
         labels_of_cpus = _of_hops(passes, paths[0])
-        missing.append(say("dies", "missing", "labels"))
+        missing.append(say("missing", "labels"))
     notes = tuple(dict.fromkeys(missing))
     measurement = ", ".join(dict.fromkeys(names))
     return NodeDies(paths[0].name, measurement, labels_of_cpus, notes, simulated), passes, censuses
@@ -91,13 +91,9 @@ def _of_table(run: str, path: Path, lines: list[str], missing: list[str]) -> xr.
             "no pair was measured on all addresses", where=path, advice="measure all pairs on the same addresses"
         )
     if len(common) < len(counts):
-        missing.append(
-            say("dies", "missing", "addresses", run=run, left_out=len(counts) - len(common), addresses=len(counts))
-        )
+        missing.append(say("missing", "addresses", run=run, left_out=len(counts) - len(common), addresses=len(counts)))
     if len(whole) < len(by_pair):
-        missing.append(
-            say("dies", "missing", "address_pairs", run=run, left_out=len(by_pair) - len(whole), pairs=len(by_pair))
-        )
+        missing.append(say("missing", "address_pairs", run=run, left_out=len(by_pair) - len(whole), pairs=len(by_pair)))
     ns = np.array([[np.median(by_pair[pair][address]) for address in common] for pair in whole])
     a, b = np.array(whole, dtype=np.int64).T
     return pass_over_lines(run, 0, 0, a, b, np.arange(len(common)), ns, np.full((len(whole), 2), np.nan))

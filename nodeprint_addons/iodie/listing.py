@@ -8,11 +8,11 @@ import numpy as np
 
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
-from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import part_comparison, sentences
 from nodeprint_addons.iodie.analysis import NodeDies
 from nodeprint_addons.iodie.die import Die
 from nodeprint_addons.iodie.geometry import Geometry
+from nodeprint_addons.iodie.iodie_texts import say
 
 
 def as_text(node: NodeDies) -> str:
@@ -29,7 +29,6 @@ def as_text(node: NodeDies) -> str:
 def _die_text(die: Die) -> list[str]:
     text = [
         say(
-            "dies",
             "heading",
             die=sentences.title(die),
             count=len(die.clusters.label),
@@ -59,11 +58,11 @@ def fleet_rows(nodes: Sequence[NodeDies]) -> list[str]:
     compared = part_comparison.compare(nodes)
     if compared is None:
         return []
-    rows = [say("dies", "compared_nodes", nodes=compared["node"].nunique())]
+    rows = [say("compared_nodes", nodes=compared["node"].nunique())]
     others = part_comparison.not_compared(nodes)
-    rows += [say("dies", "not_compared", node=node, reason=reason) for node, reason in others.items()]
+    rows += [say("not_compared", node=node, reason=reason) for node, reason in others.items()]
     width = max(map(len, compared["name"]), default=0)
-    rows.append(f"  {'part':<{width}}  {'median':>9}  {'lowest':>9}  {'highest':>9}  {say('dies', 'ends')}")
+    rows.append(f"  {'part':<{width}}  {'median':>9}  {'lowest':>9}  {'highest':>9}  {say('ends')}")
     for name, part in compared.groupby("name", sort=False):
         value, node, unit = part["value"].to_numpy(), part["node"].tolist(), part["unit"].iloc[0]
         figures = (np.median(value), value.min(), value.max())
@@ -139,4 +138,4 @@ def _drawn(die: Die, geometry: Geometry) -> list[str]:
                 f"| {link(a, b)}" if a is not None and b is not None else "" for a, b in zip(row, below, strict=True)
             ]
             out.append(f"{down[0]:^{width}}{'':13}{down[1]}".rstrip())
-    return [*out, say("dies", "plan_unit")]
+    return [*out, say("plan_unit")]

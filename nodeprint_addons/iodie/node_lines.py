@@ -15,10 +15,10 @@ from nodeprint.data.job import jobs
 from nodeprint.data.store import store
 from nodeprint.errors import NodeprintError
 from nodeprint.machine.topology import serialized
-from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import detailed_records
 from nodeprint_addons.iodie.analysis import NodeDies
 from nodeprint_addons.iodie.data import census, pass_over_lines
+from nodeprint_addons.iodie.iodie_texts import say
 
 T = TypeVar("T")
 
@@ -82,10 +82,10 @@ def of_records(run: str, detail: Records, missing: list[str]) -> tuple[list[xr.D
         missing.append(f"{run} was measured without --detail")
         return [], []
     if int(detail.header.get("parallel") or 1) > 1:
-        missing.append(say("dies", "missing", "parallel", run=run))
+        missing.append(say("missing", "parallel", run=run))
         return [], []
     if not detail.complete:
-        missing.append(say("dies", "missing", "stopped", run=run))
+        missing.append(say("missing", "stopped", run=run))
     passes = _tolerantly(_passes, run, detail, "passes", missing)
     return passes, _tolerantly(_censuses, run, detail, "census and clusters", missing)
 
@@ -97,7 +97,7 @@ def _tolerantly(
     try:
         return reader(run, detail)
     except (KeyError, TypeError, ValueError, OverflowError):
-        missing.append(say("dies", "missing", "unexpected", run=run, kind=kind))
+        missing.append(say("missing", "unexpected", run=run, kind=kind))
         return []
 
 

@@ -12,8 +12,8 @@ import pandas as pd
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Level
-from nodeprint.settings.texts import say
 from nodeprint_addons.iodie.analysis import PART, NodeDies, part_costs, site_ends
+from nodeprint_addons.iodie.iodie_texts import say
 
 
 def compare(nodes: Sequence[NodeDies]) -> pd.DataFrame | None:
@@ -35,7 +35,7 @@ def compare(nodes: Sequence[NodeDies]) -> pd.DataFrame | None:
 def not_compared(nodes: Sequence[NodeDies]) -> dict[str, str]:
     """The nodes that have other dies than most, with the reason."""
     same = alike(nodes)
-    return {node.node: say("dies", "other_ends") for node in nodes if node not in same}
+    return {node.node: say("other_ends") for node in nodes if node not in same}
 
 
 def alike(nodes: Sequence[NodeDies]) -> list[NodeDies]:
@@ -50,7 +50,7 @@ def part_name(level: Level, kind: str, socket: int, where: Sequence[Sequence[int
     """A part in words, with the numbers of the labels."""
     word, ends = level_name(level), [list_text(numbers) for numbers in where]
     if kind == "way":
-        return say("dies", "parts", "way", socket=socket, word=word, from_end=ends[0], to=ends[1])
+        return say("parts", "way", socket=socket, word=word, from_end=ends[0], to=ends[1])
     names = {"end": f"own part of {word}", "share": f"lines at {word}", "link": "link to socket"}
     return f"socket {socket}: {names[kind]} {ends[0]}"
 

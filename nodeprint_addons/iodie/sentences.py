@@ -6,11 +6,11 @@ import numpy as np
 
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
-from nodeprint.settings.texts import say
 from nodeprint_addons.iodie import line_clusters
 from nodeprint_addons.iodie.die import Die
 from nodeprint_addons.iodie.geometry import Geometry
 from nodeprint_addons.iodie.hashing import Rule
+from nodeprint_addons.iodie.iodie_texts import say
 from nodeprint_addons.iodie.line_clusters import LineClusters
 
 #: A place with a smaller share of the lines is not expected: a channel of twelve has 8%.
@@ -61,7 +61,7 @@ def site_name(die: Die, site: int) -> str:
 def title(die: Die) -> str:
     """The socket and NUMA nodes at which the lines of a die are at home."""
     whole = len(die.homes) == 1
-    return say("dies", "title", socket=die.socket, s="" if whole else "s", homes=list_text(die.homes))
+    return say("title", socket=die.socket, s="" if whole else "s", homes=list_text(die.homes))
 
 
 def lines_sentence(die: Die) -> str:
@@ -71,30 +71,29 @@ def lines_sentence(die: Die) -> str:
         text = "all alike"
     else:
         loose = int((hops.label < 0).sum())
-        text = say("dies", "clusters", count=hops.count, sizes=", ".join(map(str, hops.sizes))) + (
+        text = say("clusters", count=hops.count, sizes=", ".join(map(str, hops.sizes))) + (
             f", {loose} in none" if loose else ""
         )
     if die.census is None:
-        return text + say("dies", "census", "few")
+        return text + say("census", "few")
     if die.census_agreement is not None:
         alike = "same" if die.census_agreement > 0.95 else "other"
-        return text + say("dies", "census", alike, index=f"{die.census_agreement:.2f}", lines=die.common_lines)
-    return text + say("dies", "census", "one" if die.census.count == 1 else "several", count=die.census.count)
+        return text + say("census", alike, index=f"{die.census_agreement:.2f}", lines=die.common_lines)
+    return text + say("census", "one" if die.census.count == 1 else "several", count=die.census.count)
 
 
 def hidden_sentences(clusters: LineClusters) -> list[str]:
     """What too few lines may hide, and how many would show it."""
     lines, hidden, sentences = len(clusters.label), clusters.hidden, []
     if hidden:
-        places = say("dies", "hidden_place") if len(hidden) == 1 else say("dies", "hidden_places", places=len(hidden))
+        places = say("hidden_place") if len(hidden) == 1 else say("hidden_places", places=len(hidden))
         sentences.append(
-            say("dies", "hidden", hidden=sum(hidden), places=places, lines=line_clusters.lines_for(min(hidden) / lines))
+            say("hidden", hidden=sum(hidden), places=places, lines=line_clusters.lines_for(min(hidden) / lines))
         )
     least = clusters.least_share
     if least > _SMALL_SHARE:
         sentences.append(
             say(
-                "dies",
                 "unseen",
                 lines=lines,
                 least=f"{100 * least:.0f}",
@@ -107,30 +106,30 @@ def hidden_sentences(clusters: LineClusters) -> list[str]:
 
 def no_map_sentence(die: Die) -> str:
     """The reason for a missing map, and its detection limit."""
-    return say("dies", "no_map", reason=die.no_map, step=f"{die.clusters.detectable_ns:.2f}")
+    return say("no_map", reason=die.no_map, step=f"{die.clusters.detectable_ns:.2f}")
 
 
 def map_sentences(die: Die) -> list[str]:
     """The map: sites, geometry, costs, and the basis of its orientation."""
     assert die.sites is not None
     word = level_name(die.level)
-    sentences = [say("dies", "sites", count=die.sites.count, word=word)]
+    sentences = [say("sites", count=die.sites.count, word=word)]
     sentences += [_beyond_sentence(die, site) for site in range(die.sites.count, die.sites.with_memory)]
     if die.geometry is not None:
         geometry = die.geometry
         steps = " across, ".join(map(interval, geometry.hop_ns, geometry.hop_half))
         pairs = " across, ".join(map(interval, geometry.pair_hop_ns, geometry.pair_hop_half))
         along = " along" if len(geometry.hop_ns) > 1 else ""
-        sentences.append(say("dies", "geometry", shape=shape(geometry), probability=f"{geometry.certain:.2f}"))
-        sentences.append(say("dies", "steps", steps=steps, along=along, pairs=pairs))
+        sentences.append(say("geometry", shape=shape(geometry), probability=f"{geometry.certain:.2f}"))
+        sentences.append(say("steps", steps=steps, along=along, pairs=pairs))
     else:
-        sentences.append(say("dies", "no_name", reason=die.no_geometry))
+        sentences.append(say("no_name", reason=die.no_geometry))
     if die.agrees == 1:
-        sentences.append(say("dies", "labeled"))
+        sentences.append(say("labeled"))
     elif die.agrees is not None:
-        sentences.append(say("dies", "not_labeled", index=f"{die.agrees:.2f}"))
+        sentences.append(say("not_labeled", index=f"{die.agrees:.2f}"))
     else:
-        sentences.append(say("dies", "no_labels"))
+        sentences.append(say("no_labels"))
     for rule in die.rules:
         sentences.append(rule_sentence(rule))
     return sentences
@@ -143,7 +142,6 @@ def _beyond_sentence(die: Die, site: int) -> str:
     costs = zip(ways.ends[:, 0].tolist(), ways.ns, ways.half, strict=True)
     further = [f"{interval(ns, half)} from {site_name(die, p)}" for p, ns, half in costs]
     return say(
-        "dies",
         "beyond",
         site=site_name(die, site),
         share=f"{100 * die.share(site).value:.0f}",
@@ -154,11 +152,10 @@ def _beyond_sentence(die: Die, site: int) -> str:
 
 def rule_sentence(rule: Rule) -> str:
     """The rule for a line's cluster by its address."""
-    criterion = say("dies", "parity", bits=list_text(rule.bits)) if rule.bits else "the address modulo 3"
+    criterion = say("parity", bits=list_text(rule.bits)) if rule.bits else "the address modulo 3"
     groups = " from ".join("{" + list_text(group) + "}" for group in rule.groups)
-    where = say("dies", "page_pairs") if rule.in_page else "lines"
+    where = say("page_pairs") if rule.in_page else "lines"
     return say(
-        "dies",
         "rule",
         criterion=criterion,
         groups=groups,
@@ -175,7 +172,6 @@ def part_sentences(die: Die) -> list[str]:
     word = level_name(die.level)
     sentences = [
         say(
-            "dies",
             "own_part",
             word=word,
             median=f"{ns.median():.1f}",
@@ -186,16 +182,13 @@ def part_sentences(die: Die) -> list[str]:
             half=f"{own['half'].median():.1f}",
         )
     ]
-    sentences += [say("dies", "odd_end", word=word, end=end, by=f"{by:.1f}") for end, by in die.odd_ends.items()]
-    sentences += [
-        say("dies", "link", socket=to, cost=interval(link.value, link.half)) for to, link in die.links.items()
-    ]
+    sentences += [say("odd_end", word=word, end=end, by=f"{by:.1f}") for end, by in die.odd_ends.items()]
+    sentences += [say("link", socket=to, cost=interval(link.value, link.half)) for to, link in die.links.items()]
     if die.core_cycles is None:
-        sentences.append(say("dies", "core_unknown"))
+        sentences.append(say("core_unknown"))
     else:
         sentences.append(
             say(
-                "dies",
                 "core_share",
                 cycles=cost(die.core_cycles.value, die.core_cycles.half),
                 spread=f"{100 * die.clock_spread:.0f}",

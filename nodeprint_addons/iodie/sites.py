@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from nodeprint.settings.texts import say
 from nodeprint_addons.iodie.data import Floats, Ints
+from nodeprint_addons.iodie.iodie_texts import say
 from nodeprint_addons.iodie.line_clusters import LineClusters, k_means
 
 #: Between two sites ends differ by so many times what ends of one site do, or what noise makes of them.
@@ -47,7 +47,7 @@ def find(clusters: LineClusters) -> Sites | str:
     shorten the paths from there.
     """
     if clusters.count < 2:
-        return say("dies", "no_map_because", "alike")
+        return say("no_map_because", "alike")
     rows = clusters.centers.T - clusters.centers.mean(axis=0)[:, None]
     noise = clusters.noise_ns * np.sqrt(2 * (1 / np.maximum(clusters.sizes, 1)).sum())
     for count in range(min(clusters.count, len(rows)), 1, -1):
@@ -62,9 +62,9 @@ def find(clusters: LineClusters) -> Sites | str:
             of_cluster[of_cluster < 0] = np.arange(count, clusters.count)
             share = clusters.noise_ns * np.sqrt(1 / np.outer(np.bincount(label), np.maximum(clusters.sizes[own], 1)))
             if _one_way(means[:, own], share):
-                return say("dies", "no_map_because", "ways")
+                return say("no_map_because", "ways")
             return Sites(label, of_cluster)
-    return say("dies", "no_map_because", "places", places=clusters.count)
+    return say("no_map_because", "places", places=clusters.count)
 
 
 def _own_clusters(further: Floats) -> Ints | None:

@@ -7,9 +7,11 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.support.real_parts import PACKAGES, ROOT
@@ -34,6 +36,10 @@ OTHERS = {
     "readers/table_numbers.py": "cells that are no numbers",
     "errors.py": "files that cannot be read",
     "reading.py": "files that unpack without end",
+}
+#: The files of sentences: the project's, and by its folder an add-on's.
+TEXTS = {"": ROOT / "reports/texts.yaml"} | {
+    str(path.parent.relative_to(ROOT)): path for path in sorted((ROOT / "nodeprint_addons").glob("*/texts.yaml"))
 }
 #: So many words side by side are a sentence; with fewer names and labels would be.
 WORDS = 7
@@ -117,17 +123,18 @@ def test_no_sentence_of_a_result_is_in_python() -> None:
     assert [name for name in OTHERS if not by_module[name]] == []  # else it needs no exception any more
 
 
-def test_every_table_of_texts_is_there_once() -> None:
+@pytest.mark.parametrize("texts", TEXTS.values(), ids=TEXTS)
+def test_every_table_of_texts_is_there_once(texts: Path) -> None:
     """YAML takes the last of two tables of one name, and says nothing."""
-    keys = re.findall(r"^(\w[\w -]*):", (ROOT / "reports/texts.yaml").read_text(), re.MULTILINE)
+    keys = re.findall(r"^(\w[\w -]*):", texts.read_text(), re.MULTILINE)
     assert [key for key, count in Counter(keys).items() if count > 1] == []
 
 
 def test_no_module_says_slower_or_faster() -> None:
     """Whoever changes the words of a change does so in one place (`change` in texts.yaml); rows of verdict.json are
     named after the halves of a mixture, which are keys that limits name."""
-    said = yaml.safe_load((ROOT / "reports/texts.yaml").read_text())
-    del said["change"]
+    said = {folder: yaml.safe_load(path.read_text()) for folder, path in TEXTS.items()}
+    del said[""]["change"]
     own = re.compile(r"\b(?:slow|fast)(?:er|est)\b")
     assert own.findall(yaml.safe_dump(said)) == []
     constants = {
@@ -167,12 +174,12 @@ def missing_values(source: str, said: Any) -> Iterator[str]:
 
 def test_every_sentence_has_its_values() -> None:
     """mypy sees no value of a sentence: a wrong name ends a report when that sentence is made."""
-    said = yaml.safe_load((ROOT / "reports/texts.yaml").read_text())
-    assert list(missing_values('say("closest", agreement=1)', said)) == ["1: closest lacks agreements"]
+    said = {folder: yaml.safe_load(path.read_text()) for folder, path in TEXTS.items()}
+    assert list(missing_values('say("closest", agreement=1)', said[""])) == ["1: closest lacks agreements"]
+    modules = {path: path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
     wrong = {
-        f"{path.relative_to(ROOT)}:{call}"
-        for package in PACKAGES
-        for path in (ROOT / package).rglob("*.py")
-        for call in missing_values(path.read_text(), said)
+        f"{name}:{call}"
+        for path, name in modules.items()
+        for call in missing_values(path.read_text(), said.get(str(name.parent), said[""]))
     }
     assert wrong == set()

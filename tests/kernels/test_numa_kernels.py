@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 from nodeprint.data.format import records
-from nodeprint.report import curve_findings
 from nodeprint.settings.measurements import measurements
+from nodeprint.stats import memory_curves
 from tests.support.real_parts import ALLOWED, ROOT, built, missing, need
 from tests.support.small_machine import small_machine
 
@@ -346,7 +346,7 @@ def test_on_one_node_the_ratio_is_one(plain: Path, tmp_path: Path, load: tuple[i
         file = measured(plain, "touch", tmp_path / "r.jsonl", "--op", "ratio", "--passes", "5")
     if len(set(file.header["nodes"].values())) > 1:
         missing("there is more than one NUMA node")
-    ratio = curve_findings.median_interval(file.cells["ratio"])
+    ratio = memory_curves.median_interval(file.cells["ratio"])
     assert ratio.low * 0.97 <= 1 <= ratio.high * 1.03
     assert set(file.cells["together"]) == {"alone", "both", "first", "second"}
     assert all(not where["bound"] for where in file.header["placement"].values())

@@ -31,7 +31,13 @@ GENERATED = {"nodeprint/README.md"}
 #: Calls whose first argument people read, and arguments of any call that they read.
 _SPOKEN = re.compile(r"(?:Error|Refused|Option|Argument)$")
 _SPOKEN_ARGUMENTS = {"advice", "help", "description"}
-_PROSE = ["*.md", "reports/texts.yaml", "kernels/*/measurements.yaml", "nodeprint*/*.py", "workflow/*.py"]
+_PROSE = [
+    "*.md",
+    "*texts.yaml",
+    "kernels/*/measurements.yaml",
+    "nodeprint*/*.py",
+    "workflow/*.py",
+]
 _SUBJECT = re.compile(r"[a-z][\w/, -]*: \S")
 _LONGEST_SUBJECT = 72
 _CODE = re.compile(r"`+[^`\n]*`+")

@@ -14,8 +14,8 @@ from nodeprint.campaign import gathered, job_status, run_files
 from nodeprint.data.format import record_format
 from nodeprint.judge import verdict
 from nodeprint.machine.topology import serialized
-from nodeprint.report.text import structure_sentences
 from nodeprint.settings.measurements import measurements
+from nodeprint.structure import printed_structure
 from tests.support.real_parts import ROOT
 
 #: Files of a campaign that are one JSON object, and their schema.
@@ -36,7 +36,7 @@ def schema(name: str) -> dict[str, Any]:
     """The schema of this name: most are made from types, those of the configuration and of an add-on are files."""
     made = {
         "topology": serialized.schema,
-        "structure": structure_sentences.schema,
+        "structure": printed_structure.schema,
         "status": job_status.schema,
         "fleet": gathered.schema,
         "verdict": verdict.schema,

@@ -1,18 +1,12 @@
-"""A matrix of pairs in sentences: the groups found in it, where to pin threads, and how quadrants differ.
-
-It also has the types that `nodeprint structure --json` prints.
-"""
+"""A matrix of pairs in sentences: the groups found in it, where to pin threads, and how quadrants differ."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -23,20 +17,15 @@ from nodeprint.report import names, text
 from nodeprint.report.figures.matrix import at_first_home, structure_at
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.text import changed
-from nodeprint.settings.keys import schema_of
 from nodeprint.settings.texts import say
 from nodeprint.stats.robust import median_of_passes
 from nodeprint.structure import quadrants
 from nodeprint.structure.found import FoundLevel, PairClass, Structure, sizes_text
-from nodeprint.structure.matrix_checks import ALIKE
+from nodeprint.structure.placement import extreme_pairs, rooms
 from nodeprint.structure.quadrants import LevelDifference, QuadrantBlocks, SocketDie
 
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.int64]
-#: The share of a component's pairs that must be measured before it is recommended for pinning. The median of a few
-#: pairs that a host did not disturb would be lower than that of its peers.
-_MEASURED = 0.8
-_FEW_CORES = 3
 #: Settings on the kernel's command line that keep other work off CPUs.
 _ISOLATION = ("isolcpus", "nohz_full", "rcu_nocbs")
 
@@ -96,75 +85,6 @@ def _component(pairs: PairClass) -> str:
 
 
 # --- where to pin threads ---
-
-
-class Room(msgspec.Struct, frozen=True):
-    """A machine component that fits a number of threads, one per core: its name, CPUs, and median latency (ns)."""
-
-    name: str
-    cpus: tuple[int, ...]
-    median_ns: float
-
-
-class Ends(msgspec.Struct, frozen=True):
-    """The core pairs with the lowest and the highest core-to-core latency, ns."""
-
-    low: tuple[int, int]
-    high: tuple[int, int]
-    low_ns: float
-    high_ns: float
-
-
-def rooms(matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence[Sequence[int]]]) -> tuple[Room, ...]:
-    """Return the component with the lowest median core-to-core latency of each level, and the whole machine last.
-
-    `groups` maps each level to the CPUs of its components, one per core, from fine to coarse. Levels are omitted if
-    their components have no more cores than those of a finer level. Levels that are no faster inside than a larger one,
-    such as clusters of small cores, are omitted, too.
-    """
-    place = {cpu: number for number, cpu in enumerate(cpus)}
-    out: list[Room] = []
-    for name, components in [*groups.items(), ("machine", [cpus])]:
-        measured = [
-            _room(matrix, name, tuple(cpu for cpu in component if cpu in place), place) for component in components
-        ]
-        known = _without_artefacts([room for room in measured if np.isfinite(room.median_ns)])
-        best = min(known, key=lambda room: (-len(room.cpus), room.median_ns), default=None)
-        if best is not None and len(best.cpus) > (len(out[-1].cpus) if out else 1):
-            out.append(best)
-    return tuple(
-        room for number, room in enumerate(out) if all(room.median_ns < r.median_ns for r in out[number + 1 :])
-    )
-
-
-def _without_artefacts(rooms: Sequence[Room]) -> Sequence[Room]:
-    """Drop components of at most three cores that are far faster than their peers.
-
-    A median of one to three pairs may be an artifact of a disturbance.
-    """
-    usual = float(np.median([room.median_ns for room in rooms])) if rooms else 0.0
-    return [room for room in rooms if len(room.cpus) > _FEW_CORES or room.median_ns * ALIKE["ccx"] > usual]
-
-
-def _room(matrix: Floats, name: str, cpus: tuple[int, ...], place: Mapping[int, int]) -> Room:
-    rows = [place[cpu] for cpu in cpus]
-    inside = matrix[np.ix_(rows, rows)][np.triu_indices(len(rows), 1)]
-    finite = inside[np.isfinite(inside)]
-    known = finite.size and finite.size >= _MEASURED * inside.size
-    return Room(name, cpus, float(np.median(finite)) if known else float("nan"))
-
-
-def extreme_pairs(matrix: Floats, cpus: Sequence[int]) -> Ends | None:
-    """Return the pairs with the lowest and the highest core-to-core latency; None without two pairs."""
-    known = np.triu(np.isfinite(matrix), 1)
-    if known.sum() < 2:
-        return None
-    low, high = (
-        np.unravel_index(at(np.where(known, matrix, fill)), matrix.shape)
-        for at, fill in ((np.argmin, np.inf), (np.argmax, -np.inf))
-    )
-    pairs = [(cpus[int(a)], cpus[int(b)]) for a, b in (low, high)]
-    return Ends(pairs[0], pairs[1], float(matrix[low]), float(matrix[high]))
 
 
 def placement_sentences(
@@ -379,67 +299,3 @@ def _interval(difference: LevelDifference) -> str:
     low, high = abs(difference.ns) - difference.half_ns, difference.most_ns
     size, unit = names.shown_unit(high, "ns")
     return f"{low / size:.1f} to {high / size:.1f} {unit}"
-
-
-@dataclass(frozen=True)
-class QuadrantDifference:
-    """A difference between levels of a socket, for other programs.
-
-    `difference_ns` has a simultaneous interval (None for a single run). Quadrants are partners, near or far.
-    """
-
-    socket: int
-    where: Literal["inside", "outside"]
-    first: str
-    second: str
-    first_ns: float
-    second_ns: float
-    difference_ns: float
-    low_ns: float | None
-    high_ns: float | None
-    apart: bool
-    partners: tuple[tuple[int, int], ...]
-    near: tuple[int, ...]
-    far: tuple[int, ...]
-
-
-def quadrant_table(blocks: QuadrantBlocks) -> list[QuadrantDifference]:
-    """A row for each difference of a node's sockets."""
-    rows: list[QuadrantDifference] = []
-    for die in quadrants.dies(blocks):
-        outside = [difference for difference in (die.across, die.outside) if difference is not None]
-        rows += [_row(die, "inside", difference) for difference in die.inside]
-        rows += [_row(die, "outside", difference) for difference in outside]
-    return rows
-
-
-def _row(die: SocketDie, where: Literal["inside", "outside"], difference: LevelDifference) -> QuadrantDifference:
-    low, high = difference.ns - difference.half_ns, difference.ns + difference.half_ns
-    return QuadrantDifference(
-        die.socket,
-        where,
-        difference.first,
-        difference.second,
-        difference.first_ns,
-        difference.second_ns,
-        difference.ns,
-        None if math.isnan(low) else low,
-        None if math.isnan(high) else high,
-        difference.is_apart,
-        die.partners,
-        die.near,
-        die.far,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class PrintedStructure(Structure):
-    """The output of `nodeprint structure --json`."""
-
-    simulated: bool
-    quadrants: tuple[QuadrantDifference, ...]
-
-
-def schema() -> dict[str, Any]:
-    """The JSON schema of `nodeprint structure --json`."""
-    return schema_of(PrintedStructure, "nodeprint structure --json", whole=True)

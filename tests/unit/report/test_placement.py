@@ -13,10 +13,11 @@ from nodeprint.data.store import packing
 from nodeprint.machine.topology.presets import preset
 from nodeprint.readers import campaign_writer, matrix_file
 from nodeprint.report.figures.node_levels import levels
-from nodeprint.report.text.structure_sentences import extreme_pairs, isolation, rooms
+from nodeprint.report.text.structure_sentences import isolation
 from nodeprint.report.text.structure_sentences import placement_of_node as of_node
 from nodeprint.report.text.structure_sentences import placement_sentences as sentences
 from nodeprint.simulate import Plan, Variation, fleet
+from nodeprint.structure.placement import extreme_pairs, rooms
 
 CPUS = (10, 11, 12, 13, 20, 21, 22, 23)
 GROUPS: Mapping[str, Sequence[Sequence[int]]] = {

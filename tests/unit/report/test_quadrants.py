@@ -21,9 +21,9 @@ from nodeprint.report.pages.blocks import Bullets
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.text.structure_sentences import quadrant_blocks
 from nodeprint.report.text.structure_sentences import quadrant_sentences as sentences
-from nodeprint.report.text.structure_sentences import quadrant_table as table
 from nodeprint.report.text.structure_sentences import quadrants_of_node as of_node
 from nodeprint.simulate import Plan, Variation, fleet
+from nodeprint.structure.printed_structure import quadrant_table as table
 from nodeprint.structure.quadrants import QuadrantBlocks, dies, of_pairs
 
 PAIRS = tuple((a, b) for a in range(8) for b in range(a, 8))
