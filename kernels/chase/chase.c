@@ -9,6 +9,7 @@
 #include "harness/fail.h"
 #include "harness/frequency.h"
 #include "harness/headroom.h"
+#include "harness/options.h"
 #include "harness/proc.h"
 #include "harness/run.h"
 #include "harness/sample.h"
@@ -81,7 +82,8 @@ struct trip {
     struct area *area;
     size_t lines;
     struct random random;
-    bool cold; /* nothing of what is timed may be in a cache */
+    bool cold;    /* nothing of what is timed may be in a cache */
+    bool changed; /* what was laid has changed since */
     struct chase chase;
     double hz;
 };
@@ -326,6 +328,28 @@ static void travel_warm(struct trip *trip) {
     trip->chase.at = cycle_follow(trip->area->buffer.bytes, (steps + UNROLLED - 1) / UNROLLED * UNROLLED);
     trip->hz = core_hz(3, 20e3);
     chase_run(&trip->chase);
+    trip->changed = !cycle_holds(trip->area->buffer.bytes, trip->lines);
+}
+
+/* Beyond an address that changed, lines are left out: what was timed is another working set. */
+static void require_unchanged(bool changed, int node, const char *consequence) {
+    if (changed)
+        fail(EXIT_NOT_AS_ASKED, "addresses in the memory of NUMA node %d changed while they were followed; %s", node,
+             consequence);
+}
+
+static bool area_changed(const struct area *area) {
+    return !cycle_holds(area->buffer.bytes, area->buffer.size / ELEMENT_BYTES);
+}
+
+/* Memory that is read here is in caches: when nothing is timed any more. Which cells are wrong is not known then. */
+static void finish_latency(struct run *run, struct text *records) {
+    (void)run, (void)records;
+    for (size_t i = 0; i < area_count; i++) {
+        bool changed = area_changed(&areas[i]);
+        if (changed) remove(options.out);
+        require_unchanged(changed, areas[i].node, "the record was removed; test the memory");
+    }
 }
 
 static void travel(size_t role, void *argument) {
@@ -354,6 +378,7 @@ static unsigned measure(struct run *run, int cpu, struct trip *trip, struct resu
     size_t member = run_worker(run, cpu);
     trip->chase = (struct chase){.batches = BATCHES, .values = values};
     workers_run(&run->workers, &member, 1, travel, trip);
+    require_unchanged(trip->changed, trip->area->node, "test the memory");
     result->values[CORE_HZ] = trip->hz;
     result->values[LOADS] = (double)trip->chase.total;
     return run_set_latency(result, values, BATCHES, 1);
@@ -400,6 +425,7 @@ static unsigned measure_pages(struct run *run, uint32_t pass, const struct unit 
     if (size == PAGE_BASE || huge_share >= 1) {
         workers_run(&run->workers, &member, 1, lay_area, &trip);
         flags = measure(run, cpu, &trip, result);
+        require_unchanged(area_changed(&area), node, "test the memory");
     }
     result->values[SIZE_BYTES] = (double)area.buffer.size;
     result->values[PAGE_BYTES] = (double)area.buffer.page_bytes;
@@ -477,6 +503,7 @@ static const struct operation operations[] = {
      .memory = memory_planned,
      .prepare = prepare_latency,
      .facts = facts,
+     .finish = finish_latency,
      .measure = measure_latency,
      .seconds = latency_seconds,
      .prepare_seconds = latency_prepare_seconds},

@@ -29,6 +29,13 @@ size_t cycle_length(const unsigned char *bytes, size_t count) {
     return 0;
 }
 
+bool cycle_holds(const unsigned char *bytes, size_t count) {
+    uintptr_t excess = 0; /* of the addresses that are held over those of the elements, modulo its range */
+    for (const unsigned char *at = bytes; at < bytes + count * ELEMENT_BYTES; at += ELEMENT_BYTES)
+        excess += (uintptr_t) * (void *const *)(const void *)at - (uintptr_t)at;
+    return excess == 0;
+}
+
 #define STEP at = *(void **)at;
 #define STEPS_8 STEP STEP STEP STEP STEP STEP STEP STEP
 #define STEPS_64 STEPS_8 STEPS_8 STEPS_8 STEPS_8 STEPS_8 STEPS_8 STEPS_8 STEPS_8

@@ -2,6 +2,7 @@
 #ifndef NODEPRINT_CYCLE_H
 #define NODEPRINT_CYCLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,10 @@ void cycle_lay(unsigned char *bytes, size_t count, struct random *random);
 
 /* How many steps lead from the first element back to it; 0 if not within `count` or out of the memory. */
 size_t cycle_length(const unsigned char *bytes, size_t count);
+
+/* Whether the elements hold each address once, as they were laid; one that changed is always seen. In their order in
+ * memory, which takes a fraction of the time of a chase. */
+bool cycle_holds(const unsigned char *bytes, size_t count);
 
 /* Follow `steps` addresses, a multiple of UNROLLED, from `at`; returns where that leads. */
 void *cycle_follow(void *at, size_t steps);

@@ -50,11 +50,26 @@ static void test_cycle_length_sees_faults(void) {
     static const size_t two_cycles[] = {1, 0, 3, 2}, end = sizeof bytes;
     for (size_t i = 0; i < 4; i++)
         *(void **)(void *)(bytes + i * ELEMENT_BYTES) = bytes + two_cycles[i] * ELEMENT_BYTES;
-    CHECK(cycle_length(bytes, 4) == 2);
+    CHECK(cycle_length(bytes, 4) == 2 && cycle_holds(bytes, 4));
     *(void **)(void *)bytes = bytes + 8;
-    CHECK(cycle_length(bytes, 4) == 0);
+    CHECK(cycle_length(bytes, 4) == 0 && !cycle_holds(bytes, 4));
     *(void **)(void *)bytes = bytes + end;
     CHECK(cycle_length(bytes, 4) == 0);
+}
+
+/* Also one that makes a chase shorter, and is followed without an end. */
+static void test_a_flipped_bit_of_an_address_is_seen(void) {
+    static unsigned char bytes[256 * ELEMENT_BYTES];
+    struct random random = random_stream(3, 1, 0);
+    cycle_lay(bytes, 256, &random);
+    CHECK(cycle_holds(bytes, 256));
+    for (size_t i = 0; i < 256; i++)
+        for (int bit = 0; bit < 64; bit++) {
+            uint64_t *address = (uint64_t *)(void *)(bytes + i * ELEMENT_BYTES);
+            *address ^= 1ull << bit;
+            CHECK(!cycle_holds(bytes, 256));
+            *address ^= 1ull << bit;
+        }
 }
 
 static void put(const char *root, const char *path, const char *content) {
@@ -132,6 +147,7 @@ int main(void) {
     test_cycle();
     test_cycle_is_drawn_by_seed();
     test_cycle_length_sees_faults();
+    test_a_flipped_bit_of_an_address_is_seen();
     test_control_groups();
     return failures == 0 ? 0 : 1;
 }
