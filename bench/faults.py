@@ -1,7 +1,7 @@
 """Which faults does each kernel detect? They are injected from outside or by builds that exist for tests.
 
-    python -m bench.faults                          every operation and fault, three times each: 25 minutes on two CPUs
-    python -m bench.faults --rounds 2 --only chase  some operations
+    python -m bench.faults                          every operation and fault, three times each: 40 minutes on two CPUs
+    python -m bench.faults --rounds 2 chase wake    some operations
 
 Two CPUs measure. All programs of this benchmark run at the highest ordinary priority, in scheduling groups of their
 own, where that is allowed, so that other programs are not counted as a fault. A fault is detected if the kernel ends
@@ -11,7 +11,6 @@ values for it (`nodeprint.judge.verdict.LOST`). One that is not detected is harm
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -31,6 +30,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from bench import table
+from bench.operations import chosen
 from bench.real_time import real_time
 from bench.table import ROOT, Row
 from nodeprint.data.format import records
@@ -40,7 +40,6 @@ from tests.support.real_parts import ALLOWED, built
 from tests.support.small_machine import small_machine
 from tests.support.two_nodes import two_nodes
 
-CPUS = tuple(ALLOWED[:2])
 #: A run takes about this long; a fault begins in its first third.
 RUN_S, LONGEST_S = 0.5, 60.0
 #: What preempts, stops or throttles takes so much of a period of 0.1 s.
@@ -58,26 +57,36 @@ GROUPS = (
 class Operation:
     """An operation with arguments that keep it short, and what can go wrong with it.
 
-    `memory`: it asks for the NUMA node of its pages; `checks`: it looks at the numbers that it calculates; `alone`: it
-    leaves one of two CPUs to others.
+    `memory`: it asks for the NUMA node of its pages; `checks`: it looks at the numbers that it calculates; `count`: how
+    many CPUs it measures, of which one leaves another to others.
     """
 
     name: str
     more: str = ""
     memory: bool = False
     checks: bool = False
-    alone: bool = False
+    count: int = 2
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """The CPUs it measures."""
+        return tuple(ALLOWED[: self.count])
+
+    @property
+    def other(self) -> int:
+        """A CPU that is not its last: one that it does not measure, where it measures one."""
+        return ALLOWED[1] if self.count == 1 else ALLOWED[0]
 
     def environment(self, folder: Path) -> dict[str, str]:
         """This machine, with small caches if the operation is short only there."""
-        small = self.name.startswith(("bandwidth", "loaded"))
-        return small_machine(folder, 4, 4000) if small else os.environ.copy()
+        if not self.name.startswith(("bandwidth", "chase", "loaded")):
+            return os.environ.copy()
+        return with_inner_caches(folder, small_machine(folder, 4, 4000))
 
     def command(self, folder: Path) -> list[str]:
         """The call without `--passes` and `--out`."""
         kernel, operation = self.name.split()
-        cpus = CPUS[:1] if self.alone else CPUS
-        return [str(folder / kernel), "--op", operation, "--cpus", ",".join(map(str, cpus)), *self.more.split()]
+        return [str(folder / kernel), "--op", operation, "--cpus", ",".join(map(str, self.cpus)), *self.more.split()]
 
     def record(self, folder: Path, passes: int) -> Path:
         """The record of a run without a fault."""
@@ -87,39 +96,48 @@ class Operation:
         return out
 
 
+_PAIRS = "cas faa flag1 flag2 oneway payload contend contend-pairs state place stream"
 OPERATIONS = (
-    Operation("coherence cas", memory=True),
-    Operation("coherence oneway", memory=True),
-    Operation("coherence payload", memory=True),
-    Operation("coherence contend", memory=True),
-    Operation("coherence state", memory=True),
-    Operation("coherence place", memory=True),
-    Operation("coherence stream", memory=True),
-    Operation("chase latency", "--size-mib 8", memory=True, alone=True),
+    *(Operation(f"coherence {name}", memory=True) for name in _PAIRS.split()),
+    Operation("coherence loaded", memory=True, count=3),
+    Operation("chase latency", "--size-mib 8", memory=True, count=1),
+    Operation("chase levels", memory=True, count=1),
+    Operation("chase curve", "--size-mib 8", memory=True, count=1),
+    Operation("chase pages", "--size-mib 8", memory=True, count=1),
     Operation("bandwidth machine", "--streams triad", memory=True),
-    Operation("bandwidth cpus", "--streams triad", memory=True, alone=True),
+    Operation("bandwidth nodes", "--streams triad", memory=True),
+    Operation("bandwidth groups", "--streams triad", memory=True),
+    Operation("bandwidth scaling", memory=True),
+    Operation("bandwidth cpus", "--streams triad", memory=True, count=1),
     Operation("bandwidth ladder", "--streams read2_write1", memory=True, checks=True),
+    Operation("bandwidth caches", "--streams load,copy", memory=True, checks=True),
     Operation("loaded latency", memory=True),
     Operation("touch ratio"),  # its memory is where it was touched first, which elsewhere.c cannot know
     Operation("remap pairs", memory=True),
-    Operation("fault rate", alone=True),
+    Operation("remap ring", memory=True),
+    Operation("fault rate", count=1),
+    Operation("fault huge", "--size-mib 64", count=1),
     Operation("wake futex"),
     Operation("barrier all"),
-    Operation("jitter detours", "--seconds 1", alone=True),
+    Operation("jitter detours", "--seconds 1", count=1),
+    Operation("clock alone", count=1),
     Operation("clock together", "--seconds 1"),
+    Operation("load alone", checks=True),
+    Operation("load ladder", checks=True),
     Operation("load together", "--seconds 1", checks=True),
     Operation("load check", "--seconds 1", checks=True),
 )
 
 
-def report_inner_caches(folder: Path) -> None:
-    """Of `two_nodes`, which reports no others than the L3: lines are held in these."""
-    for cpu in CPUS:
+def with_inner_caches(folder: Path, environment: dict[str, str]) -> dict[str, str]:
+    """A tree that reports no other caches than the L3, with an L1 and an L2."""
+    for cpu in ALLOWED:
         for level, kib in (1, 32), (2, 512):
             cache = folder / f"sys/devices/system/cpu/cpu{cpu}/cache/index{level}"
             cache.mkdir()
             for name, text in {"level": level, "type": "Unified", "size": f"{kib}K", "shared_cpu_list": cpu}.items():
                 (cache / name).write_text(f"{text}\n")
+    return environment
 
 
 Values: TypeAlias = Mapping[tuple[Any, ...], float]
@@ -186,9 +204,9 @@ def threads_on(process: int, cpu: int) -> list[int]:
 
 def lose_cpu(process: subprocess.Popen[bytes], operation: Operation, back: bool) -> None:
     """Take the last CPU from its worker, for good or for 50 ms, as who changes a cpuset or calls taskset does."""
-    ours = CPUS[0] if operation.alone else CPUS[1]
+    ours = operation.cpus[-1]
     (worker,) = threads_on(process.pid, ours)
-    os.sched_setaffinity(worker, {CPUS[1] if operation.alone else CPUS[0]})
+    os.sched_setaffinity(worker, {operation.other})
     if back:
         time.sleep(0.05)
         os.sched_setaffinity(worker, {ours})
@@ -293,7 +311,7 @@ FAULTS = (
     Fault("busy machine", beside=BUSY),
     Fault("flipped bit in a result", lambda o: o.checks, build="flipped", says=("wrong result",)),
     Fault("flipped pointers", lambda o: o.name.startswith("chase"), act=flip_bits, says=("killed", "exit")),
-    Fault("skewed clock", lambda o: not o.alone, build="skewed", says=("exit", "offset")),
+    Fault("skewed clock", lambda o: o.count > 1, build="skewed", says=("exit", "offset")),
     Fault("lost CPU", act=partial(lose_cpu, back=False)),
     Fault("lost CPU for 50 ms", act=partial(lose_cpu, back=True)),
     Fault("preempted worker", beside=BURSTS),
@@ -302,23 +320,21 @@ FAULTS = (
     Fault("page moves for good", lambda o: o.memory, page="stuck", says=("exit", "moved_pages")),
     Fault("quota", quota=True),
     Fault("stopped", act=stop_again_and_again),
-    Fault("memory traffic beside it", lambda o: o.alone, beside=TRAFFIC),
+    Fault("memory traffic beside it", lambda o: o.count == 1, beside=TRAFFIC),
 )
 
 
 def trial(operation: Operation, fault: Fault, passes: int) -> Trial | None:
     """A run with a fault; None where the fault cannot be made here."""
-    cpus = CPUS[:1] if operation.alone else CPUS
-    free = CPUS[1] if operation.alone and fault.beside == TRAFFIC else cpus[-1]
-    with tempfile.TemporaryDirectory() as made, quota(len(cpus)) if fault.quota else nullcontext() as group:
+    loaded = operation.other if fault.beside == TRAFFIC else operation.cpus[-1]
+    with tempfile.TemporaryDirectory() as made, quota(operation.count) if fault.quota else nullcontext() as group:
         if fault.quota and group is None:
             return None
         folder, out = Path(made), Path(made) / "r.jsonl"
-        environment = two_nodes(folder, fault.page) if fault.page else operation.environment(folder)
-        if fault.page and operation.name.startswith("coherence"):
-            report_inner_caches(folder)
+        elsewhere = with_inner_caches(folder, two_nodes(folder, fault.page)) if fault.page else None
+        environment = elsewhere or operation.environment(folder)
         command = [*operation.command(built() / fault.build), "--passes", str(passes), "--out", str(out)]
-        with program(fault.beside, free) if fault.beside else nullcontext():
+        with program(fault.beside, loaded) if fault.beside else nullcontext():
             if fault.beside:
                 time.sleep(0.3)
             with (folder / "messages").open("wb") as messages:
@@ -413,29 +429,28 @@ def line(operation: str, fault: str, hows: Counter[str], harmful: int) -> str:
     injected, detected_runs = hows.total(), hows.total() - hows[""]
     by_how = ", ".join(f"{how} {count}" for how, count in hows.most_common() if how)
     rate = f"{detected_runs / injected:6.0%}" if injected else "     -"
-    return f"{operation:20}{fault:27}{injected:9}{detected_runs:9}{rate}{harmful:8}  {by_how}".rstrip()
+    return f"{operation:25}{fault:27}{injected:9}{detected_runs:9}{rate}{harmful:8}  {by_how}".rstrip()
 
 
 def main() -> int:
     """Inject, print and keep the table; 0 whatever came out."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3, help="of each operation and fault")
-    parser.add_argument("--only", nargs="*", metavar="OPERATION", help="those whose names begin so, as `chase`")
-    arguments = parser.parse_args()
-    if len(CPUS) < 2:
-        print("faults: unverified, only one CPU is allowed here")
+    operations, rounds = chosen("faults", __doc__, OPERATIONS)
+    if not operations:
         return 0
     built("skewed")
-    flip = f"CPPFLAGS=-DFLIP_A_BIT_ON_CPU={CPUS[1]}"
+    flip = f"CPPFLAGS=-DFLIP_A_BIT_ON_CPU={ALLOWED[1]}"
     programs = [f"build/flipped/{kernel}" for kernel in ("load", "bandwidth")]
     flipped = ["make", "-s", "-C", str(ROOT / "kernels"), "BUILD=build/flipped", flip, *programs]
     subprocess.run(flipped, check=True)
     load, rows, kept = os.getloadavg()[0], list[Row](), list[Sequence[Any]]()
-    print(f"{'operation':20}{'fault':27}{'injected':>9}{'detected':>9}{'rate':>6}{'harmful':>8}  how")
-    for operation in OPERATIONS:
-        if arguments.only and not operation.name.startswith(tuple(arguments.only)):
+    print(f"{'operation':25}{'fault':27}{'injected':>9}{'detected':>9}{'rate':>6}{'harmful':>8}  how")
+    for operation in operations:
+        if operation.count > len(ALLOWED):
+            print(
+                f"{operation.name:25}unverified: {operation.count} CPUs are needed and {len(ALLOWED)} are allowed here"
+            )
             continue
-        for fault, hows, harmful in of_operation(operation, arguments.rounds):
+        for fault, hows, harmful in of_operation(operation, rounds):
             print(line(operation.name, fault, hows, harmful), flush=True)
             if hows.total():
                 rate = 100 * (1 - hows[""] / hows.total())

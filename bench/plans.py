@@ -1,7 +1,7 @@
 """Is `--plan` right? CPU seconds of each operation against its plan.
 
     python -m bench.plans                       every operation, three runs each: two minutes on two CPUs
-    python -m bench.plans --tries 5 chase wake  some operations
+    python -m bench.plans --rounds 5 chase wake some operations
 
 The trailer's `busy_s` counts: of each task the CPU seconds of the worker that used the most, and those of the main
 thread between. Operations that end by the clock count by elapsed seconds, as lost time makes them no longer. A plan is
@@ -11,13 +11,12 @@ at real-time priority, where that is allowed.
 
 from __future__ import annotations
 
-import argparse
 import os
 
 from bench import table
+from bench.operations import chosen
 from bench.table import Row
 from tests.support.plans import OPERATIONS, calmest
-from tests.support.real_parts import ALLOWED
 
 #: A plan must be right within this factor.
 FACTOR = 1.3
@@ -25,19 +24,11 @@ FACTOR = 1.3
 
 def main() -> int:
     """Compare, print and keep the table; 0 whatever came out."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tries", type=int, default=3, help="of each operation")
-    parser.add_argument("only", nargs="*", metavar="OPERATION", help="those whose names begin so")
-    arguments = parser.parse_args()
-    if len(ALLOWED) < 2:
-        print("plans: unverified, only one CPU is allowed here")
-        return 0
+    operations, rounds = chosen("plans", __doc__, OPERATIONS)
     load, rows = os.getloadavg()[0], list[Row]()
     print(f"{'operation':25}{'planned s':>10}{'used s':>9}{'ratio':>7}{'lost':>7}  before: planned and used s")
-    for operation in OPERATIONS:
-        if arguments.only and not operation.name.startswith(tuple(arguments.only)):
-            continue
-        run = calmest(operation, arguments.tries)
+    for operation in operations:
+        run = calmest(operation, rounds)
         before = f"{run.prepare_planned_s:8.3f} {run.prepare_used_s:8.3f}"
         print(
             f"{operation.name:25}{run.planned_s:10.3f}{run.used_s:9.3f}{run.ratio:7.2f}{run.lost_share:7.1%}  {before}",

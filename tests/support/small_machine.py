@@ -31,7 +31,7 @@ def small_machine(folder: Path, l3_mib: int, free_mib: int) -> dict[str, str]:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(f"{text}\n")
-    smaps = folder / "proc/self/smaps"  # of the process that reads it: whether its pages are huge
-    if not smaps.is_symlink():
-        smaps.symlink_to("/proc/self/smaps")
+    for name in ("self/maps", "self/numa_maps", "self/smaps", "self/statm", "meminfo", "sys"):  # of who reads them
+        if not (folder / "proc" / name).is_symlink():
+            (folder / "proc" / name).symlink_to(Path("/proc", name))
     return os.environ | {"NODEPRINT_SYSFS": str(folder / "sys"), "NODEPRINT_PROCFS": str(folder / "proc")}
