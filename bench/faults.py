@@ -437,6 +437,7 @@ def main() -> int:
     operations, rounds = chosen("faults", __doc__, OPERATIONS)
     if not operations:
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that no program of a fault stays behind
     built("skewed")
     flip = f"CPPFLAGS=-DFLIP_A_BIT_ON_CPU={ALLOWED[1]}"
     programs = [f"build/flipped/{kernel}" for kernel in ("load", "bandwidth")]

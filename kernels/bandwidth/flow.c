@@ -82,6 +82,7 @@ static void stream_role(size_t role, void *argument) {
         gate_pass_again(&flow->gate, turn + 1);
         sweeps->all = turn;
         if (flow->turns[turn] == STOP) return;
+        worker_look();
         uint64_t begin = clock_ticks();
         if (flow->rounds > 0)
             sweep_rounds(flow->stream, &flow->shares[role], flow->slice_bytes, flow->rounds);

@@ -46,12 +46,21 @@ static void wait_for_task(struct worker *self) {
     }
 }
 
+static _Thread_local struct worker *looking; /* the worker of this thread */
+
+void worker_look(void) {
+    int cpu = sched_getcpu();
+    if (looking != NULL && cpu != looking->cpu) looking->seen_cpu = cpu;
+}
+
 static void *work(void *argument) {
     struct worker *self = argument;
+    looking = self;
     for (;;) {
         struct rusage before, after;
         wait_for_task(self);
         getrusage(RUSAGE_THREAD, &before);
+        self->seen_cpu = self->cpu;
         double ran_before_s = clock_thread_s(), began_s = clock_monotonic_s();
         self->task(self->role, self->argument);
         double task_s = clock_monotonic_s() - began_s, ran_s = clock_thread_s() - ran_before_s;
@@ -65,7 +74,7 @@ static void *work(void *argument) {
         }
         self->voluntary += after.ru_nvcsw - before.ru_nvcsw;
         self->involuntary += after.ru_nivcsw - before.ru_nivcsw;
-        self->seen_cpu = sched_getcpu();
+        worker_look();
         struct workers *all = self->all;
         atomic_store_explicit(&self->state, self->stay ? WORKER_AWAKE : WORKER_ASLEEP, memory_order_release);
         if (atomic_fetch_sub_explicit(&all->busy, 1, memory_order_acq_rel) == 1) post(&all->finished);

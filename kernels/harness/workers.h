@@ -59,8 +59,11 @@ struct workers {
 void workers_start(struct workers *workers, const struct cpulist *cpus);
 
 /* Run `task` on the workers with these indices at once; returns when all have ended it. Ends the process with 3 if one
- * of them ended it on another CPU. */
+ * of them was on another CPU when it ended it or called worker_look. */
 void workers_run(struct workers *workers, const size_t *members, size_t count, worker_task *task, void *argument);
+
+/* In a long task, between what is timed: looks on which CPU this worker is, as it may be back on its own at the end. */
+void worker_look(void);
 
 /* Called by a member of the running task shortly before it ends, outside timed sections: the workers in `next` leave
  * their sleep (33 us by a futex, more out of a deep idle state) and wait for their task awake. */

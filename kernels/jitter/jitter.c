@@ -75,6 +75,7 @@ static void take(struct watch *own, double ns) {
     own->away_ns += ns;
     if (ns > own->longest_ns) own->longest_ns = ns;
     if (own->kept < MOST_KEPT) own->detour_ns[own->kept++] = ns;
+    worker_look();
 }
 
 /* The same work again and again: a quantum that takes more than twice the shortest of the block before holds a detour. */

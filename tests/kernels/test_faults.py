@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -44,6 +45,53 @@ def test_what_a_stopped_process_loses_is_lost_time_and_flagged(tmp_path: Path) -
     assert trailer["voluntary_switches"] > 0
     assert 0.3 < trailer["lost_share"] <= 1
     assert "disturbed" in cell["flags"]
+
+
+def begun(out: Path, *command: str | Path) -> subprocess.Popen[str]:
+    """A kernel that has written its header."""
+    process = subprocess.Popen([*command, "--out", out], stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not (out.exists() and b'"header"' in out.read_bytes()):
+        time.sleep(0.01)
+    return process
+
+
+def test_a_worker_that_is_back_on_its_cpu_at_the_end_of_a_task_was_moved(tmp_path: Path) -> None:
+    need(cpus=2)
+    kernel = [built() / "jitter", "--op", "detours", "--cpus", str(ALLOWED[0]), "--seconds", "2", "--passes", "1"]
+    with begun(tmp_path / "r.jsonl", *kernel) as process:
+        (worker,) = {int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()} - {process.pid}
+        ran = Path(f"/proc/{process.pid}/task/{worker}/schedstat")
+        for cpu in (ALLOWED[1], ALLOWED[0]):
+            time.sleep(0.1)
+            os.sched_setaffinity(worker, {cpu})
+            before_ns = int(ran.read_text().split()[0])
+            while process.poll() is None and int(ran.read_text().split()[0]) < before_ns + 20e6:
+                time.sleep(0.01)
+        messages = process.communicate()[1]
+    assert process.returncode == 3 and f"was moved to CPU {ALLOWED[1]}" in messages
+
+
+@pytest.mark.parametrize("operation", ["latency", "curve"])
+def test_an_address_that_changed_ends_a_chase_that_it_only_shortens(tmp_path: Path, operation: str) -> None:
+    """A copy of the next element's address leaves out the lines between them. What was measured is not kept."""
+    out, size = tmp_path / "r.jsonl", 64 << 20
+    words = ["--op", operation, "--size-mib", "64", "--pages", "base", "--cpus", str(ALLOWED[0]), "--passes", "60"]
+    with begun(out, built() / "chase", *words) as process, Path(f"/proc/{process.pid}/mem").open("r+b", 0) as memory:
+        spans = (line.split()[0] for line in Path(f"/proc/{process.pid}/maps").read_text().splitlines())
+        ends = [tuple(int(address, 16) for address in span.split("-")) for span in spans]
+        (begin,) = (first for first, last in ends if size <= last - first < size + (1 << 20))
+        while process.poll() is None:
+            for line in range(2, 60, 4):
+                memory.seek(begin + 64 * line)
+                other = memory.read(8)
+                memory.seek(begin + 64 * (line + 1))
+                memory.write(other)
+            if operation == "latency":  # whose addresses are laid once
+                process.wait()
+            time.sleep(0.001)
+        messages = process.communicate()[1]
+    assert process.returncode == 3 and "changed while they were followed" in messages
+    assert operation == "curve" or not out.exists()
 
 
 def test_bound_pages_that_move_are_put_back_and_what_was_measured_is_measured_again(tmp_path: Path) -> None:
