@@ -9,7 +9,7 @@ LINT = python workflow shell ansible kernels
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 	@echo; echo "CONFIG=FILE   another configuration    NODES=cn[01-04]   measure these again as a new job    SYSTEM=no   install no system package"
-	@echo "PRESET=quick  1.4 minutes on 2x64 cores, in a campaign of its own (main-quick); standard takes 11, thorough 48"
+	@echo "PRESET=quick  1.4 minutes on 2x64 cores, in a campaign of its own (main-quick); standard takes 11, thorough 51"
 	@echo "LAUNCH=slurm PARTITION=x   nodes of Slurm    LAUNCH=ansible HOSTS=a,b,c   hosts by SSH    CAMPAIGN=NAME   another campaign"
 	@echo "FAIL_ON=not-measured,found   'make run' fails where there is such an outcome (also: not-same, configuration, invalid, nothing)"
 	@echo "VERBOSE=1     all of Snakemake's output (it is always in results/<campaign>/logs/run.log)"

@@ -31,7 +31,7 @@ from nodeprint.campaign import plans
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data.format import records
 from nodeprint.settings import config as configuration
-from nodeprint.settings.config_file import Config
+from nodeprint.settings.config_file import PRESET_MINUTES, Config
 from nodeprint.settings.measurements import measurements as known_measurements
 from tests.support.real_parts import ALLOWED, ROOT, built, missing, need, need_mount_namespace
 from tests.support.small_machine import small_machine
@@ -618,6 +618,43 @@ def test_a_job_of_the_standard_preset_takes_minutes_on_any_layout(tmp_path: Path
             for row in rows
         )
         assert seconds / 60 < most_minutes, (sockets, nodes, cpus)
+
+
+#: One and four NUMA nodes in a socket, a large L3, and each L3 as a NUMA node: per socket, CPUs in each, and MiB.
+LAYOUTS_OF_128 = ((1, 64, 32), (4, 16, 32), (1, 64, 504), (8, 8, 32))
+
+
+@pytest.mark.parametrize("preset", PRESET_MINUTES)
+def test_a_job_of_a_preset_takes_the_minutes_that_are_stated(tmp_path: Path, preset: str) -> None:
+    """With all measurements that it has where none are listed."""
+    file = tmp_path / "config.yaml"
+    file.write_text(f"preset: {preset}\n")
+    config = configuration.load(file)
+    rows = configuration.read_plan(configuration.plan(config), config.runs)
+    minutes = []
+    for number, (nodes, cpus, l3_mib) in enumerate(LAYOUTS_OF_128):
+        environment = layout(tmp_path / str(number), 2, nodes, cpus, l3_mib)
+        all_plans = [planned(environment, row.kernel, *row.arguments.split(), "--cpus", "0-127") for row in rows]
+        times_s = [float(plan["seconds_at_195_ns"]) for plan in all_plans]
+        minutes.append(sum(row.runs * time_s for row, time_s in zip(rows, times_s, strict=True)) / 60)
+    assert len(rows) > 5 and max(minutes) == pytest.approx(PRESET_MINUTES[preset], rel=0.04)
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("Makefile", "PRESET=quick  {quick} minutes|standard takes {standard}, thorough {thorough}"),
+        ("config/config.yaml", "quick ({quick} minutes on 2x64 cores)|standard ({standard})|thorough ({thorough})"),
+        ("docs/how-to/accept.md", "quick` takes {quick} minutes per node|`thorough` {thorough} minutes per node"),
+        (
+            "docs/how-to/slurm.md",
+            "`quick` takes about {quick} minutes, `standard` {standard} and `thorough` {thorough}",
+        ),
+    ],
+)
+def test_texts_state_the_minutes_of_the_presets(file: str, words: str) -> None:
+    text = (ROOT / file).read_text().replace("\n", " ")
+    assert all(each in text for each in words.format(**PRESET_MINUTES).split("|"))
 
 
 def test_a_time_limit_is_planned_for_any_layout_of_the_node(tmp_path: Path) -> None:
