@@ -227,7 +227,7 @@ def flip_bits(process: subprocess.Popen[bytes], _operation: Operation) -> None:
         for mapping in Path(f"/proc/{process.pid}/maps").read_text().splitlines():
             span, rights, _, _, inode, *name = mapping.split()
             begin, end = (int(address, 16) for address in span.split("-"))
-            if not rights.startswith("rw") or inode != "0" or name or end - begin < 1 << 22:
+            if not rights.startswith("rw") or inode != "0" or name or end - begin < 1 << 20:
                 continue
             for _ in range(1000):
                 with suppress(OSError, IndexError):  # a page that is not there, or the process ended

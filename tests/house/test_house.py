@@ -324,7 +324,7 @@ def test_tests_share_through_support_alone() -> None:
     shared = r"support\b|golden\b|numbers\b|system\.cluster\b"
     imports = re.compile(rf"^\s*(?:from|import) (?:\.|bench\b|tests\.(?!{shared}))", re.MULTILINE)
     importing = [path for path in (ROOT / "tests").rglob("*.py") if imports.search(path.read_text())]
-    assert {path.name for path in importing} == {"test_bench_table.py", "test_mutants.py"}
+    assert {path.name for path in importing} == {"test_bench_operations.py", "test_bench_table.py", "test_mutants.py"}
 
 
 def prose(page: str) -> Iterator[str]:
