@@ -178,14 +178,17 @@ kill "$reader" 2>/dev/null
 trap '' TERM INT HUP
 if [ $code -eq 0 ] && [ "$(wc -c <"$work/output")" -ge $most ]; then code=141; fi
 record $code
-last=$(tr '\r' '\n' <"$work/output" | sed '/^[[:space:]]*$/d' | tail -n 1 | cut -c 1-200)
+# bytes that are no text would change a terminal or fill a page
+last=$(tr '\r' '\n' <"$work/output" | tr -cs '[:print:]\n' '?' | sed '/^[[:space:]?]*$/d' | tail -n 1 | cut -c 1-200)
 why=
 if [ -f "$work/expired" ]; then
-    why="did not end within $limit s (its time_limit)"
+    why="did not end within $limit s; raise its time_limit if it needs longer"
 elif [ $code -eq 141 ] && [ "$(wc -c <"$work/output")" -ge $most ]; then
     why="printed more than 4 MiB"
 elif [ $code -gt 128 ]; then
     why="killed by signal $((code - 128)); last words: ${last:-none}"
+elif [ $code -eq 126 ] || [ $code -eq 127 ]; then
+    why="exited with status $code: no such program, so name its path or load it in site.setup; last words: ${last:-none}"
 elif [ $code -ne 0 ]; then
     why="exited with status $code; last words: ${last:-none}"
 fi

@@ -29,7 +29,7 @@ def campaigns_in(directory: Path) -> list[Path]:
 def not_a_campaign(directory: Path) -> NodeprintError:
     """Return the error of a path that must be a campaign. It lists the campaigns inside."""
     if not (inside := campaigns_in(directory)):
-        advice = "specify one, for example results/main, which `make run` makes"
+        advice = "specify one that `make run` made, such as a directory in results with a nodes.tsv"
         return NodeprintError("not a campaign directory", where=directory, advice=advice)
     names = ", ".join(printable(path.name, 60) for path in inside[:_LISTED])
     more = f" and {len(inside) - _LISTED} more" if len(inside) > _LISTED else ""

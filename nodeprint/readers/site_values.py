@@ -84,9 +84,7 @@ def _values(output: CommandOutput, of: SiteMeasurement) -> Sequence[ToolValue]:
         raise NodeprintError(f"no reader {of.reader} is installed", advice="install its package")
     lines = parsing.as_shown("\n".join(output.lines))
     if reader.evidence(lines) is ToolEvidence.NONE:
-        last = next((line for line in reversed(lines) if line.strip()), "")
-        ends = f"ends with {printable(repr(last.strip()), 80)}" if last else "is empty"
-        raise NodeprintError(f"the output {ends} and is not of {of.reader}", advice="name its reader in config.yaml")
+        raise NodeprintError(f"the output {_end(lines)} and is not of {of.reader}; mend `command` or `reader`")
     values = reader.read_output(Path("output"), lines).values
     bad = next((value for value in values if not np.isfinite(value.value) or value.value <= 0), None)
     if bad is not None:
@@ -94,6 +92,14 @@ def _values(output: CommandOutput, of: SiteMeasurement) -> Sequence[ToolValue]:
     if not values:
         raise NodeprintError(f"{of.reader} reads no value in the output")
     return values
+
+
+def _end(lines: Sequence[str]) -> str:
+    """How an output ends, in words."""
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    if sum(not letter.isprintable() or letter == "\ufffd" for letter in last) > len(last) / 10:
+        return "is not text"
+    return f"ends with {printable(repr(last), 80)}" if last else "is empty"
 
 
 def _measured(

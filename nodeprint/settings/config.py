@@ -122,7 +122,7 @@ def _readers() -> Sequence[str]:
 
 
 def _check_measure(config: Config, path: Path | str) -> None:
-    known = {*measurements(), *(of.name for of in config.measurements)}
+    known = sorted({*measurements(), *(of.name for of in config.measurements)})
     for number, name in enumerate(config.measure):
         if name not in known:
             what = f"unknown measurement {printable(repr(name), 60)}"
@@ -211,7 +211,8 @@ def plan(config: Config) -> str:
     for name, arguments in _planned(config, "node"):
         runs = config.runs * runs_factor(name, config.preset)
         lines.append(f"{name}\t{measurements()[name].kernel}\t{arguments}\t{runs}\n")
-    lines += [f"{of.name}\t{COMMAND}\t{_command_arguments(of)}\t{config.runs}\n" for of in config.measurements]
+    own = [of for of in config.measurements if of.name in config.measure] or config.measurements
+    lines += [f"{of.name}\t{COMMAND}\t{_command_arguments(of)}\t{config.runs}\n" for of in own]
     return "".join(lines)
 
 

@@ -251,7 +251,7 @@ class Config:
     measure: Annotated[
         tuple[str, ...],
         key(
-            "measurements of `kernels/*/measurements.yaml`; if omitted, the defaults of the preset",
+            "measurements of `kernels/*/measurements.yaml` and of `measurements`; if omitted, those of the preset",
             min_length=1,
         ),
     ] = ()

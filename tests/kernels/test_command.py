@@ -58,9 +58,10 @@ def test_every_byte_comes_home_in_order_from_both_streams(tmp_path: Path) -> Non
     [
         ("echo no license; exit 3", 3, "exited with status 3; last words: no license"),
         ("kill -KILL $$", 137, "killed by signal 9; last words: none"),
-        ("sleep 30 & sleep 30", 124, "did not end within 1 s (its time_limit)"),
+        ("sleep 30 & sleep 30", 124, "did not end within 1 s; raise its time_limit if it needs longer"),
         ("yes", 141, "printed more than 4 MiB"),
-        ("no-such-program", 127, "exited with status 127; last words: sh: "),
+        ("no-such-program", 127, "name its path or load it in site.setup; last words: sh: "),
+        ("printf 'a\\033[31m\\200\\201b\\n\\377\\n'; exit 5", 5, "exited with status 5; last words: a?[31m?b"),
     ],
 )
 def test_a_failure_keeps_the_output_and_has_one_reason(tmp_path: Path, command: str, status: int, why: str) -> None:

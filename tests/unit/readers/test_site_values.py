@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from nodeprint.campaign import node_sheet
+from nodeprint.campaign import job_status, node_sheet
+from nodeprint.campaign.job_status import Outcome
 from nodeprint.campaign.node_sheet import Node
 from nodeprint.data.store import packing
 from nodeprint.errors import NodeprintError
@@ -33,12 +34,12 @@ def stream(triad: float, noise: float = 0.0) -> Printed:
     return "\n".join(("Function    Best Rate MB/s  Avg time     Min time     Max time", *rows)), 0
 
 
-def record(node: str, run: int, printed: Printed) -> str:
+def record(node: str, job: int, run: int, printed: Printed, time: str) -> str:
     header = {
         "record": "header", "schema": 1, "segment": 0, "kernel": "command", "operation": "command",
-        "quantity": "figure", "unit": "", "host": node, "boot_id": node, "job": 1, "run": run, "seed": run,
+        "quantity": "figure", "unit": "", "host": node, "boot_id": node, "job": job, "run": run, "seed": run,
         "cpus": [], "passes": 1,
-        "start_time": "2026-11-29T12:00:00Z", "arguments": ["--command", "x"], "kernel_hash": "0" * 16,
+        "start_time": f"2026-11-29T{time}Z", "arguments": ["--command", "x"], "kernel_hash": "0" * 16,
         "compiler": "sh", "pinned_by": "native", "clock": {"source": "clock_gettime", "hz": 100, "step_ns": 1e7},
         "cells": {"dims": [], "values": {"value": ""}},
     }  # fmt: skip
@@ -62,19 +63,25 @@ def campaign(tmp_path: Path) -> Make:
         (folder / "plan.tsv").write_text(config.plan(settings))
         node_sheet.write_sheet(folder / "nodes.tsv", [Node(node, node) for node in nodes])
         for node, runs in nodes.items():
-            job = folder / "nodes" / node / "job1"
-            rows = []
-            for number, printed in enumerate(runs, start=1):
-                (job / f"run{number}").mkdir(parents=True, exist_ok=True)
-                (job / f"run{number}/stream.jsonl").write_text(record(node, number, printed))
-                failed = {"outcome": "failed", "exit_code": 1, "message": "command: exited"} if printed[1] else {}
-                rows.append(run_outcome("stream", number, **failed))
-            made_status.put(
-                job, "partial" if any(row.message for row in rows) else "complete", *rows, node=node, host=node
-            )
+            put_job(folder, node, 1, runs, "12:00:00")
         return folder
 
     return make
+
+
+def put_job(folder: Path, node: str, job: int, runs: list[Printed], time: str) -> None:
+    """A job of a node that began at a time and took a minute."""
+    job_folder = folder / f"nodes/{node}/job{job}"
+    rows = []
+    for number, printed in enumerate(runs, start=1):
+        (job_folder / f"run{number}").mkdir(parents=True, exist_ok=True)
+        (job_folder / f"run{number}/stream.jsonl").write_text(record(node, job, number, printed, time))
+        failed = {"outcome": "failed", "exit_code": 1, "message": "command: exited"} if printed[1] else {}
+        rows.append(run_outcome("stream", number, **failed))
+    outcome: Outcome = "partial" if any(row.message for row in rows) else "complete"
+    began, ended = f"2026-11-29T{time}Z", f"2026-11-29T{time[:-2]}59Z"
+    names = {"node": node, "host": node, "job": job, "started": began, "ended": ended}
+    job_status.write(job_folder, made_status.job_outcome(outcome, *rows, **names))
 
 
 def healthy(*names: str) -> dict[str, list[Printed]]:
@@ -96,6 +103,25 @@ def test_the_example_of_the_page_names_a_slow_node(campaign: Make) -> None:
     assert {str(verdict.nodes[name].outcome) for name in "abcd"} == {"SAME"}
 
 
+@pytest.mark.parametrize(("time", "outcome"), [("12:30:00", "DEVIATES"), ("12:05:00", "SUSPECT")])
+def test_a_second_job_confirms_a_slow_node_if_it_is_independent(campaign: Make, time: str, outcome: str) -> None:
+    """Independent after ten minutes. The recheck asks for the node and for control nodes that have the command, too."""
+    slow = [stream(2.2e5), stream(2.21e5)]
+    folder = campaign(healthy("a", "b", "c", "d") | {"e": slow})
+    assert judging.judge(folder).verdict.nodes["e"].outcome == "SUSPECT"
+    nodes = {"e": slow} | {node: runs for node, runs in healthy("a", "b", "c", "d").items() if node in "ab"}
+    for node, runs in nodes.items():
+        put_job(folder, node, 2, runs, time)
+    node_sheet.write_sheet(folder / "nodes.tsv", [Node(node, node, job=2 if node in nodes else 1) for node in "abcde"])
+    verdict = judged(folder)
+    assert {name: str(node.outcome) for name, node in verdict.nodes.items()} == {
+        **dict.fromkeys("abcd", "SAME"),
+        "e": outcome,
+    }
+    finding = verdict.nodes["e"].findings[0]
+    assert finding.measurement.startswith("stream/") and finding.effect == pytest.approx(-0.267, abs=0.01)
+
+
 def test_failed_unreadable_and_wrong_outputs_are_their_nodes_reasons(campaign: Make) -> None:
     wrong = f"{stream(3e5)[0]}\nFailed Validation on array a[]", 0
     nodes = healthy("a", "b", "c", "d")
@@ -108,9 +134,16 @@ def test_failed_unreadable_and_wrong_outputs_are_their_nodes_reasons(campaign: M
         "failed": "INCONCLUSIVE",
         "wrong": "WRONG RESULT",
     }
-    why = "stream, job1/run2: the output ends with 'no memory' and is not of stream; its output is kept in the record"
+    ends = "stream, job1/run2: the output ends with 'no memory' and is not of stream"
+    why = f"{ends}; mend `command` or `reader`; its output is kept in the record"
     assert why in next(node for node in packing.pack(folder).nodes if node.name == "cut").problems
     assert verdict.nodes["cut"].reasons[0].of == ("stream",)
+
+
+def test_bytes_that_are_no_text_are_not_printed(campaign: Make) -> None:
+    folder = campaign({"a": [("Triad\n\x7fELF\x02\x01\ufffd\ufffd\xe9\x00", 0)]})
+    (reason,) = {line for node in packing.pack(folder).nodes for line in node.problems}
+    assert "the output is not text and is not of stream; mend `command` or `reader`" in reason
 
 
 def test_another_reader_reads_the_same_output_again(campaign: Make) -> None:
