@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -122,7 +121,7 @@ def test_nhc_reads_the_verdict_of_a_node_among_a_thousand_in_50_ms(tmp_path: Pat
     check = f'die() {{ echo "$2"; }}; . {PACKAGING}/nhc/nodeprint.nhc; check_nodeprint {path} DEVIATES "OUT OF SPEC"'
 
     def called(node: str) -> tuple[int, str, float]:
-        began = time.monotonic()
+        began = os.times()
         done = subprocess.run(
             [*shell.split(), "-c", check],
             env={"PATH": "/usr/bin:/bin", "HOSTNAME": f"{node}.site"},
@@ -130,7 +129,9 @@ def test_nhc_reads_the_verdict_of_a_node_among_a_thousand_in_50_ms(tmp_path: Pat
             capture_output=True,
             text=True,
         )
-        return done.returncode, done.stdout, time.monotonic() - began
+        ended = os.times()  # its CPU time, as other programs may run
+        took_s = ended.children_user + ended.children_system - began.children_user - began.children_system
+        return done.returncode, done.stdout, took_s
 
     assert called("cn0989")[:2] == called("elsewhere")[:2] == (0, "")
     found = [called("cn0990") for _ in range(5)]
