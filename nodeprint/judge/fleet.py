@@ -34,6 +34,7 @@ from nodeprint.judge.verdict import (
     Spread,
     Verdict,
 )
+from nodeprint.settings.config_file import site_measurements
 
 #: Standard errors at both ends of a 95% interval.
 _NORMAL_95 = 1.96
@@ -308,8 +309,10 @@ def _without_figure(reading: Reading) -> list[Note]:
 
 
 def _unknown_metrics(population: Population) -> list[Note]:
-    """Notes on tolerances of metrics that are not in the table."""
+    """Notes on tolerances of metrics that are not in the table; a site's own command may have failed everywhere."""
+    folder = population.fleet.folder
+    own = {of.name for of in site_measurements(folder)} if folder is not None else set()
     quantities = [q for q in population.fleet.quantities if is_metric(q.measurement)]
     names = {name for q in quantities for name in names_of(q)}
-    unknown = [name for name in population.rules.metrics if names and name not in names]
+    unknown = [name for name in population.rules.metrics if names and name not in names | own]
     return [Note("no-such-metric", name, nearest(name, names)) for name in unknown]

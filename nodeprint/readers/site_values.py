@@ -17,7 +17,7 @@ import numpy as np
 from nodeprint.campaign.run_files import Problem
 from nodeprint.data.job.jobs import CommandOutput, Job, JobMeasurement, gridded
 from nodeprint.errors import UNEXPECTED_CONTENT, NodeprintError, printable, unexpected
-from nodeprint.readers import parsing, registry, units
+from nodeprint.readers import parsing, registry, site_metrics, units
 from nodeprint.readers.parsing import WrongResultError
 from nodeprint.readers.tool_output import ToolEvidence, ToolValue
 from nodeprint.readers.value_table import MOST_PLACES
@@ -31,7 +31,7 @@ _MOST_DIMENSIONS = 4
 
 def reader_names() -> tuple[str, ...]:
     """The readers that a site's measurement can name."""
-    return tuple(registry.readers("values"))
+    return (site_metrics.NAME, *registry.readers("values"))
 
 
 def metric_name(measurement: str, metric: str) -> str:
@@ -79,18 +79,20 @@ def _read(job: Job, own: Mapping[str, SiteMeasurement]) -> Job:
 
 def _values(output: CommandOutput, of: SiteMeasurement) -> Sequence[ToolValue]:
     """The values of an output. Raises NodeprintError with the reason if it has none."""
-    reader = registry.readers("values").get(of.reader)
-    if reader is None:
-        raise NodeprintError(f"no reader {of.reader} is installed", advice="install its package")
     lines = parsing.as_shown("\n".join(output.lines))
-    if reader.evidence(lines) is ToolEvidence.NONE:
+    if of.reader == site_metrics.NAME:
+        values: Sequence[ToolValue] = site_metrics.read(lines)
+    elif (reader := registry.readers("values").get(of.reader)) is None:
+        raise NodeprintError(f"no reader {of.reader} is installed", advice="install its package")
+    elif reader.evidence(lines) is not ToolEvidence.NONE:
+        values = reader.read_output(Path("output"), lines).values
+    else:
         raise NodeprintError(f"the output {_end(lines)} and is not of {of.reader}; mend `command` or `reader`")
-    values = reader.read_output(Path("output"), lines).values
     bad = next((value for value in values if not np.isfinite(value.value) or value.value <= 0), None)
     if bad is not None:
         raise NodeprintError(f"line {bad.line}: {bad.value:g} of {bad.metric} is no measurement")
     if not values:
-        raise NodeprintError(f"{of.reader} reads no value in the output")
+        raise NodeprintError(f"{of.reader} reads no value in the output, which {_end(lines)}")
     return values
 
 

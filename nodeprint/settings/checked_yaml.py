@@ -44,6 +44,8 @@ def read(path: Path) -> dict[str, Any]:
         advice = error.note or "write it as YAML: `key: value`, a line each"
         if "character '\\t'" in problem:
             problem, advice = "a tab begins the line", "indent it with blanks"
+        elif "mapping values" in problem:
+            problem, advice = "a second `: ` in a value", "put the value between quotation marks, or below `|`"
         raise NodeprintError(
             printable(problem),
             where=path,

@@ -2,13 +2,15 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.cluster_campaigns import main_job, outcome, text_of, verdicts
-from tests.support.virtual_cluster import cluster, up
+from tests.support.virtual_cluster import cluster, reach, up
+from tests.support.waiting import wait_for
 
 pytestmark = [pytest.mark.machine, pytest.mark.long]
 
@@ -78,3 +80,38 @@ def test_a_command_that_fails_costs_its_node_that_measurement_alone(house: Path,
     assert "ends with 'done' and is not of stream" in reasons["cn04"]
     assert '"stream"' not in reasons["cn01"]
     assert all("chase-latency" in of for of in reasons.values())
+
+
+def test_a_node_that_is_lost_during_a_command_costs_itself_alone(house: Path, slurm: Path) -> None:
+    """It is measured in a new job after its boot. Nothing of the others is lost or measured twice."""
+    calls = house / "calls"
+    calls.mkdir()
+    sleeps = f"cn02) [ -e {calls}/up ] || sleep 600 ;;"
+    config = configured(house, "crashed", sleeps, slurm={"deadline_hours": 1, "poll_seconds": 2, "late_seconds": 15})
+    (own,) = config["measurements"]
+    own["time_limit"] = 240
+    own["command"] = f"echo $NODEPRINT_JOB/run$NODEPRINT_RUN >>{calls}/$NODEPRINT_NODE\n{own['command']}"
+    campaign = house / "results/crashed"
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(main_job, house, slurm, config)
+        wait_for(lambda: (calls / "cn02").exists() or call.done(), "the command runs on cn02")
+        cluster("crash", "cn02", state=slurm)
+        done = call.result()
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert [outcome(campaign, node) for node in NODES if node != "cn02"] == ["complete"] * 3
+    runs = json.loads((campaign / "nodes/cn02/job1/status.json").read_text())["measurements"]
+    (reason,) = {run["message"] for run in runs if (run["name"], run["outcome"]) == ("stream", "failed")}
+    # Slurm forgets in two seconds: its own word if a poll came in time, else the state of the node
+    assert len(runs) == 2 and any(word in reason for word in ("NODE_FAIL, the node was lost", "the node is down*"))
+    assert f"cn02: UNDETERMINED (NOT MEASURED). {reason}" in " ".join(done.stdout.split())
+    kept = {path: path.stat().st_mtime_ns for path in campaign.glob("nodes/*/job1/run*.tar.*")}
+    cluster("start", "cn02", state=slurm)
+    reach(slurm, {"cn02": "idle"})
+    (calls / "up").touch()
+    again = main_job(house, slurm, config)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert outcome(campaign, "cn02", job=2) == "complete"
+    assert {path: path.stat().st_mtime_ns for path in campaign.glob("nodes/*/job1/run*.tar.*")} == kept
+    called = {node: (calls / node).read_text().split() for node in NODES}
+    twice = ["1/run1", "1/run2"]
+    assert called == {"cn01": twice, "cn02": ["1/run1", "2/run1", "2/run2"], "cn03": twice, "cn04": twice}

@@ -55,7 +55,8 @@ def campaign(tmp_path: Path) -> Make:
 
     def make(nodes: Mapping[str, list[Printed]], **own: Any) -> Path:
         path = tmp_path / "own.yaml"
-        path.write_text(yaml.safe_dump({"measure": ["stream"], "measurements": [OWN["measurements"][0] | own]}))
+        measurements = [OWN["measurements"][0] | own, {"name": "unasked", "command": "false", "reader": "metrics"}]
+        path.write_text(yaml.safe_dump({"measure": ["stream"], "measurements": measurements}))
         settings = config.load(path)
         folder = tmp_path / "campaign"
         folder.mkdir(exist_ok=True)
@@ -101,6 +102,9 @@ def test_the_example_of_the_page_names_a_slow_node(campaign: Make) -> None:
     assert set(verdict.criteria) == {"stream/copy", "stream/scale", "stream/add", "stream/triad"}
     assert 100 * finding.tolerance == pytest.approx(3, abs=0.1)
     assert {str(verdict.nodes[name].outcome) for name in "abcd"} == {"SAME"}
+    # a command that `measure` leaves out is no metric that is missing
+    assert "unasked" not in (folder / "plan.tsv").read_text()
+    assert not [note for note in verdict.fleet.notes if note.kind == "no-such-metric"]
 
 
 @pytest.mark.parametrize(("time", "outcome"), [("12:30:00", "DEVIATES"), ("12:05:00", "SUSPECT")])
@@ -225,3 +229,16 @@ def test_another_time_limit_compares_and_another_command_does_not() -> None:
     rows = [config.rows(plan)["stream"] for plan in plans]
     assert rows[0] == rows[1] != rows[2]
     assert rows[2] == "--command other%20%25"
+
+
+def test_a_program_of_the_site_prints_metrics_with_units_and_a_better_side_each(campaign: Make) -> None:
+    def of(rate: float, latency: float) -> Printed:
+        return f"# probe of {{node}}, pid: 4711\nread bandwidth: {rate} GB/s\nlatency = {latency} us\nerrors: 0", 0
+
+    nodes = {name: [of(50 + at / 50, 1.7), of(50, 1.7 + at / 1000)] for at, name in enumerate("abcd")}
+    nodes |= {"fast": [of(60, 1.7), of(60.1, 1.7)], "late": [of(50, 2.4), of(50, 2.41)]}
+    found = judged(campaign(nodes, reader="metrics")).nodes
+    effects = {name: [(f.measurement, round(f.effect, 1)) for f in node.findings] for name, node in found.items()}
+    assert effects["late"] == [("stream/latency", 0.4)] and found["late"].outcome == "SUSPECT"
+    assert effects["fast"] == [("stream/read-bandwidth", 0.2)]
+    assert not any(effects[name] for name in "abcd")
