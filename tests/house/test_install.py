@@ -229,6 +229,27 @@ def test_a_module_needs_no_file_of_configuration(tmp_path: Path) -> None:
     assert (read.campaign, read.measure, read.acceptance) == ("a", ("coherence-cas",), f"{ROOT}/config/acceptance.yaml")
 
 
+def test_a_module_is_read_from_a_repository_and_a_prefix_is_rejected(tmp_path: Path) -> None:
+    """Snakemake checks out nothing of a repository: kernels and acceptance are those of the installed package."""
+    repository, folder, snakemake = tmp_path / "repository", tmp_path / "other", Path(sys.prefix, "bin/snakemake")
+    shutil.copytree(ROOT / "workflow", repository / "workflow", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy2(ROOT / "environment.yml", repository)
+    git = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "rules"]):
+        call(*git, *words, cwd=tmp_path)
+    module(folder, ROOT)
+    snakefile = folder / "Snakefile"
+    text = snakefile.read_text()
+    where = f'"{ROOT}/workflow/Snakefile"'
+    snakefile.write_text(text.replace(where, f'gitfile("{repository}", path="workflow/Snakefile", commit="HEAD")'))
+    call(snakemake, "--list-rules", cwd=folder)
+    (written,) = (folder / ".snakemake/nodeprint").iterdir()
+    assert Path(config.load(written).acceptance).is_file()
+    snakefile.write_text(text.replace(where, f'{where}\n    prefix: "results/np"'))
+    done = subprocess.run([snakemake, "--list-rules"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "remove it, and set the key `results` of its config" in done.stderr
+
+
 @pytest.mark.long  # it measures, and Snakemake's report takes a while
 def test_a_module_without_files_measures_and_its_report_has_the_pages(installed: Path, tmp_path: Path) -> None:
     path = {"PATH": f"{installed}:{os.environ['PATH']}"}

@@ -13,7 +13,17 @@ from snakemake.settings.types import DeploymentMethod
 WORKFLOW = Path(workflow.current_basedir.get_path_or_uri(secret_free=False)).parent
 # its clone has nodeprint and the kernels, installed or not
 ROOT = WORKFLOW.parent
-sys.path.insert(0, str(ROOT))
+if ROOT.is_dir():
+    sys.path.insert(0, str(ROOT))
+else:  # Snakemake reads the rules from a repository, as with github(...), and checks out nothing
+    try:
+        from nodeprint.settings import sources
+    except ModuleNotFoundError:
+        raise WorkflowError(
+            "nodeprint is not installed, and the rules of a repository have no kernels; `pip install nodeprint` of the"
+            " same version, or name the Snakefile of a clone"
+        )
+    ROOT = sources.folder()
 
 from nodeprint.campaign import preparation as campaigns
 from nodeprint import files
@@ -72,6 +82,11 @@ except NodeprintError as error:
     raise WorkflowError(str(error))
 
 CAMPAIGN = configuration.campaign_folder(SETTINGS)
+if workflow.modifier.path_modifier.replace_prefix(str(CAMPAIGN)) != str(CAMPAIGN):
+    raise WorkflowError(
+        "the module's prefix cannot apply to commands and folders of nodes; remove it, and set the key `results` of its"
+        " config, such as `other/results`"
+    )
 # Another configuration has another name here: an edited one is noticed whatever clocks and copies do to times.
 DISCOVERED = campaigns.discovered(CAMPAIGN, SETTINGS)
 # What is called to measure, as sentences name it.
