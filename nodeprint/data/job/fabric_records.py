@@ -156,21 +156,19 @@ def _fabric(
     }
     started = tuple(str(file.header.get("start_time", "")) for _, file in files)
     runs = tuple(run for run, _ in files)
-    where = tuple(places.get(node, "") for node in nodes)
     values, header = by_size[max(by_size)], files[0][1].header
-    disturbed = tuple(_disturbed(file) for _, file in files)
     return Fabric(
-        name,
-        partition,
-        tuple(nodes),
-        where,
-        runs,
-        started,
-        values,
-        disturbed,
-        header,
-        followed,
-        by_size if sizes else {},
+        measurement=name,
+        partition=partition,
+        nodes=tuple(nodes),
+        places=tuple(places.get(node, "") for node in nodes),
+        runs=runs,
+        started=started,
+        values=values,
+        disturbed=tuple(_disturbed(file) for _, file in files),
+        header=header,
+        followed=followed,
+        by_size=by_size if sizes else {},
     )
 
 

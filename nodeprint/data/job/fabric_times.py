@@ -14,18 +14,16 @@ from nodeprint.campaign.followed import Followed
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Fabric:
-    """A measurement over the nodes of a partition: `values` (run, from, to) in ns a message, NaN where not measured.
+@dataclass(frozen=True, kw_only=True)
+class FabricFacts:
+    """All facts of a measurement over the nodes of a partition, without its values.
 
-    A value is the median over pairs of ranks and passes. For several message sizes, `values` are those of the largest.
-    `by_size` has (run, from, to) by bytes, ascending; it is empty for one size. Nodes are in the
-    order of their `places` (switch or rack, empty where unknown). `runs` are named job1/run1, `started` when they
-    began. `disturbed` is, for each run, the share of CPU time that background load took or of values flagged,
-    whichever is larger. `followed` has by job when it was submitted and ended, by the login node's clock.
+    Nodes are in the order of their `places` (switch or rack, empty where unknown). `runs` are named job1/run1,
+    `started` when they began. `disturbed` is, for each run, the share of CPU time that background load took or of
+    values flagged, whichever is larger.
 
-    Values of a table of pairs may have another `unit`, and higher ones may be `better`. `by_size` are times in ns even
-    then. `metric` is what the table calls them.
+    Values of a table of pairs may have another `unit`, and higher ones may be `better`. `metric` is what the table
+    calls them.
     """
 
     measurement: str
@@ -34,14 +32,25 @@ class Fabric:
     places: tuple[str, ...]
     runs: tuple[str, ...]
     started: tuple[str, ...]
-    values: Floats
     disturbed: tuple[float, ...]
     header: Mapping[str, Any]
-    followed: Mapping[int, Followed] = field(default_factory=dict)
-    by_size: Mapping[int, Floats] = field(default_factory=dict)
     unit: str = "ns"
     better: Literal["higher", "lower"] = "lower"
     metric: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fabric(FabricFacts):
+    """A measurement over the nodes of a partition: `values` (run, from, to) in ns a message, NaN where not measured.
+
+    A value is the median over pairs of ranks and passes. For several message sizes, `values` are those of the largest.
+    `by_size` has (run, from, to) by bytes, ascending, in ns even if a table has another unit; it is empty for one
+    size. `followed` has by job when it was submitted and ended, by the login node's clock.
+    """
+
+    values: Floats
+    followed: Mapping[int, Followed] = field(default_factory=dict)
+    by_size: Mapping[int, Floats] = field(default_factory=dict)
 
     @property
     def message_bytes(self) -> int:

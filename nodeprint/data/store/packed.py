@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -19,7 +19,7 @@ from nodeprint.campaign import derived
 from nodeprint.campaign.derived import State
 from nodeprint.campaign.followed import Followed
 from nodeprint.data import seal
-from nodeprint.data.job.fabric_times import Fabric
+from nodeprint.data.job.fabric_times import Fabric, FabricFacts
 from nodeprint.data.places.layout import Layout
 from nodeprint.data.places.measured import Key, Measured, is_metric, models
 from nodeprint.data.store.identity import Identity
@@ -173,8 +173,7 @@ def _fabric_file(folder: Path, number: int) -> Path:
 
 def _fabric_entry(fabric: Fabric) -> dict[str, Any]:
     """A fabric in the index, without its values."""
-    facts = {key: value for key, value in vars(fabric).items() if key not in ("values", "by_size", "followed")}
-    return {**facts, "sizes": tuple(fabric.by_size)}
+    return {**{fact.name: getattr(fabric, fact.name) for fact in fields(FabricFacts)}, "sizes": tuple(fabric.by_size)}
 
 
 def _places_of(file: Path) -> Path:
@@ -254,20 +253,10 @@ def read(campaign: Path, stamp: str | None = None) -> PackedFleet:
         ) from error
 
 
-class _FabricEntry(msgspec.Struct):
+@dataclass(frozen=True, kw_only=True)
+class _FabricEntry(FabricFacts):
     """An entry of the index: a fabric without its values, of so many message `sizes`."""
 
-    measurement: str
-    partition: str
-    nodes: tuple[str, ...]
-    places: tuple[str, ...]
-    runs: tuple[str, ...]
-    started: tuple[str, ...]
-    disturbed: tuple[float, ...]
-    header: dict[str, Any]
-    unit: str
-    better: Literal["higher", "lower"]
-    metric: str
     sizes: tuple[int, ...]
 
 
@@ -275,7 +264,7 @@ def _fabrics(folder: Path, raw: msgspec.Raw | None) -> Iterable[Fabric]:
     """The pairs of nodes of a table. Raises ValueError if index and values do not fit."""
     entries = [] if raw is None else _decoded(raw, list[_FabricEntry])
     for number, entry in enumerate(entries):
-        facts = msgspec.structs.asdict(entry)
+        facts = dict(vars(entry))
         sizes = facts.pop("sizes")
         path = _fabric_file(folder, number)
         arrays = np.load(reading.regular(path))

@@ -35,15 +35,15 @@ def fabric(nodes: int = 8, runs: int = 2, seed: int = 1, noise: float = 0.01, ho
     values[:, np.arange(nodes), np.arange(nodes)] = np.nan
     started = tuple(f"2026-01-01T{hour:02d}:00:00Z" for hour in hours) or ("2026-01-01T00:00:00Z",) * runs
     return Fabric(
-        "linktest-fabric",
-        "main",
-        tuple(f"node{i:03d}" for i in range(nodes)),
-        places,
-        tuple(f"job{1 + i // 2}/run{1 + i % 2}" for i in range(runs)),
-        started,
-        values,
-        (0.0,) * runs,
-        {"directed": True, "operation": "unidirectional"},
+        measurement="linktest-fabric",
+        partition="main",
+        nodes=tuple(f"node{i:03d}" for i in range(nodes)),
+        places=places,
+        runs=tuple(f"job{1 + i // 2}/run{1 + i % 2}" for i in range(runs)),
+        started=started,
+        values=values,
+        disturbed=(0.0,) * runs,
+        header={"directed": True, "operation": "unidirectional"},
     )
 
 

@@ -246,13 +246,13 @@ def fabric() -> Fabric:
     values = 1e5 * np.where(near, 1.0, 1.5) * noise
     values[:, np.arange(NODES), np.arange(NODES)] = np.nan
     return Fabric(
-        "linktest-fabric",
-        "main",
-        tuple(node.name for node in simulated().nodes),
-        places,
-        tuple(f"job1/run{run}" for run in (1, 2, 3)),
-        ("2026-01-01T00:00:00Z",) * 3,
-        values,
-        (0.0,) * 3,
-        {"directed": True, "operation": "unidirectional"},
+        measurement="linktest-fabric",
+        partition="main",
+        nodes=tuple(node.name for node in simulated().nodes),
+        places=places,
+        runs=tuple(f"job1/run{run}" for run in (1, 2, 3)),
+        started=("2026-01-01T00:00:00Z",) * 3,
+        values=values,
+        disturbed=(0.0,) * 3,
+        header={"directed": True, "operation": "unidirectional"},
     )

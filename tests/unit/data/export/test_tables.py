@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +27,18 @@ def measured(name: str, operation: str, places: dict[str, list[int]], **columns:
 def test_messages_between_nodes_are_a_row_a_link_size_and_run() -> None:
     values = np.array([[[np.nan, 9e4], [8e4, np.nan]]])
     by_size = {8: values / 40, 1 << 20: values}
-    header = {"operation": "unidirectional", "message_bytes": 1 << 20}
-    at = (("a", "b"), ("", ""), ("job1/run1",), ("2026-01-01T00:00:00Z",))
-    one_size = Fabric("linktest-fabric", "main", *at, values, (0.0,), header)
-    sizes = Fabric("linktest-fabric-sizes", "main", *at, values, (0.0,), header, by_size=by_size)
+    one_size = Fabric(
+        measurement="linktest-fabric",
+        partition="main",
+        nodes=("a", "b"),
+        places=("", ""),
+        runs=("job1/run1",),
+        started=("2026-01-01T00:00:00Z",),
+        values=values,
+        disturbed=(0.0,),
+        header={"operation": "unidirectional", "message_bytes": 1 << 20},
+    )
+    sizes = replace(one_size, measurement="linktest-fabric-sizes", by_size=by_size)
     single, several = tables.messages((one_size, sizes))
     assert single[["from", "to", "message_bytes", "latency_ns"]].values.tolist() == [
         ["a", "b", 1 << 20, 9e4],
