@@ -55,7 +55,7 @@ SOURCES: Mapping[str, str] = {
     "judge/achieved._LITTLE": f"{_CHOICE}, for messages",
     "judge/measuring_time.ALARM": f"{_CHOICE}: as often as a healthy fleet may have any DEVIATES",
     "judge/measuring_time._LEAST_SHARE": f"{_CHOICE}, for messages",
-    "judge/messages.FEWEST_NODES": f"{_CHOICE}: of three nodes each has two links",
+    "data/job/fabric_times.FEWEST_LINKS": f"{_CHOICE}: of three nodes each has two links",
     "judge/messages._ROUNDS": "the iteration converges",
     "judge/messages._FEW_NODES": "a choice; tried with 4 to 16 nodes (`docs/validation.md`)",
     "judge/messages._PLANTED": "a choice: the resolution of the limit, not its value",

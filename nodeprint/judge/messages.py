@@ -18,7 +18,7 @@ import numpy.typing as npt
 import xarray as xr
 from msgspec import UNSET, UnsetType
 
-from nodeprint.data.job.fabric_times import Fabric, relative
+from nodeprint.data.job.fabric_times import FEWEST_NODES, Fabric, relative
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.agreements import FAR, MOST_RUNS, NINE_OF_TEN
 from nodeprint.judge.deviations import SUSPECT
@@ -42,8 +42,6 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-#: A node's term is a median over its links: with fewer nodes a slow link cannot be distinguished from a slow node.
-FEWEST_NODES = 4
 NODE, LINK = "fabric-node", "fabric-link"
 #: Rounds of medians, which converge in two or three.
 _ROUNDS = 6
@@ -112,11 +110,12 @@ def judge(fabric: Fabric, rules: Acceptance, fabrics: int = 1) -> FabricVerdict:
         )
         findings += of_ways
         limits.append(limit)
-    if one_run:  # other traffic may slow a link in one run: only a node has several links that show it
-        of_nodes = [finding for finding in findings if finding.component.term == NODE]
-        return _verdict(fabric, tuple(sorted(of_nodes, key=lambda finding: -finding.times_tolerance)), (), "one-run")
-    far = any(limit.effect > FAR * limit.tolerance for limit in limits)
     ordered = tuple(sorted(findings, key=lambda finding: -finding.times_tolerance))
+    if one_run:  # other traffic may slow a link in one run: only a node has several links that show it
+        of_nodes = tuple(finding for finding in ordered if finding.component.term == NODE)
+        of_links = tuple(finding for finding in ordered if finding.component.term == LINK)
+        return _verdict(fabric, of_nodes, (), "one-run", of_links)
+    far = any(limit.effect > FAR * limit.tolerance for limit in limits)
     return _verdict(fabric, ordered, tuple(limits), "beyond-tolerance" if far else "")
 
 
@@ -189,7 +188,13 @@ def _between_links(fitted: xr.Dataset) -> float:
     return float((1.4826 * np.median(finite)) ** 2) if len(finite) else 0.0
 
 
-def _verdict(fabric: Fabric, findings: tuple[Finding, ...], limits: tuple[Limit, ...], why: str) -> FabricVerdict:
+def _verdict(
+    fabric: Fabric,
+    findings: tuple[Finding, ...],
+    limits: tuple[Limit, ...],
+    why: str,
+    unconfirmed: tuple[Finding, ...] = (),
+) -> FabricVerdict:
     finite = fabric.values[np.isfinite(fabric.values)]
     smallest, mean, largest = (
         (float(finite.min()), float(finite.mean()), float(finite.max())) if len(finite) else (float("nan"),) * 3
@@ -221,6 +226,7 @@ def _verdict(fabric: Fabric, findings: tuple[Finding, ...], limits: tuple[Limit,
         _rows(_over_runs(fabric.by_size[min(fabric.by_size)])) if fabric.by_size else (),
         max(fabric.disturbed, default=0.0),
         values,
+        unconfirmed,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nodeprint.data.job.fabric_times import Fabric
+from nodeprint.data.job.fabric_times import FEWEST_LINKS, Fabric
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers import node_pairs, units
 from nodeprint.readers.node_pairs import Pairs
@@ -20,8 +20,6 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 #: The columns with the size of a message.
 _SIZES = frozenset(("message_bytes", "message_size", "msg_size", "msg_bytes", "bytes", "size"))
-#: A node's term is a median over its links. With fewer of them, a slow link cannot be distinguished from a slow node.
-FEWEST_LINKS = 3
 #: A table is directed if at least this share of its pairs has both orders, and undirected if none has.
 _BOTH_WAYS = 0.5
 #: More metrics of pairs, each with its GPU, port or other part, are not judged together.

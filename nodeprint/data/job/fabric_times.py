@@ -13,6 +13,10 @@ from nodeprint.campaign.followed import Followed
 
 Floats = npt.NDArray[np.float64]
 
+#: A node's term is a median over its links. With fewer of them, a slow link cannot be distinguished from a slow node.
+FEWEST_LINKS = 3
+FEWEST_NODES = FEWEST_LINKS + 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class FabricFacts:

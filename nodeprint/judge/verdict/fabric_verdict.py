@@ -45,6 +45,7 @@ class FabricVerdict(msgspec.Struct, frozen=True):
     values have an asterisk.
 
     A table of pairs may have `values` in another unit. `median_ns` is empty then, and its extremes are NaN.
+    `unconfirmed` are links outside the tolerance in a single run: other traffic may slow them, so they are no findings.
     """
 
     measurement: str
@@ -67,6 +68,7 @@ class FabricVerdict(msgspec.Struct, frozen=True):
     smallest_ns: tuple[tuple[float, ...], ...] = ()
     disturbed: float = 0.0
     values: FabricValues | msgspec.UnsetType = msgspec.UNSET
+    unconfirmed: tuple[Finding, ...] = ()
 
     @property
     def shown(self) -> FabricValues:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import UnsetType
 
+from nodeprint.data.job.fabric_times import FEWEST_NODES
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome
 from nodeprint.judge.verdict import FabricVerdict, Finding, NodeVerdict, Verdict
@@ -21,6 +22,8 @@ from nodeprint.settings.texts import say
 
 #: Nodes of an outcome that the first line names; more are counted.
 _MOST_NAMED = 48
+#: Links of a single run that are named; more are counted.
+_MOST_LINKS = 3
 
 
 def origin(verdict: Verdict) -> str:
@@ -178,11 +181,12 @@ def fabric(fabric: FabricVerdict) -> str:
     if fabric.inconclusive == "one-run" and slow:
         result = say("fabric_one_run", result=result)
     elif fabric.inconclusive:
-        result = say("fabric_inconclusive", fabric.inconclusive)
+        result = say("fabric_inconclusive", fabric.inconclusive, fewest=FEWEST_NODES)
     limits = names.listed(
         f"{names.percent(lim.effect)} ({named('terms', lim.component_type)})" for lim in fabric.limits
     )
     words = say("fabric_limits", limits=limits) if limits else ""
+    words += _unconfirmed(fabric.unconfirmed)
     sizes = sorted({figure.message_bytes for figure in fabric.by_size} - {fabric.message_bytes})
     shown = names.listed(map(names.message_size, sizes))
     words += say("fabric_sizes", deciding=names.message_size(fabric.message_bytes), shown=shown) if sizes else ""
@@ -193,6 +197,17 @@ def fabric(fabric: FabricVerdict) -> str:
     line = say("fabric", kind, nodes=nodes, partition=partition, result=result, limits=words)
     name = sentence(measured(fabric.measurement)) if fabric.partition else printable(fabric.measurement, 60)
     return f"{name}: {line}".rstrip()
+
+
+def _unconfirmed(links: Sequence[Finding]) -> str:
+    """Name the slowest links that only one run shows."""
+    shown = [
+        f"{printable(str(link.component.where['node']), 60)} to {printable(str(link.component.where['to']), 60)}"
+        f" ({names.signed(link.effect)})"
+        for link in links[:_MOST_LINKS]
+    ]
+    more = f" and {len(links) - len(shown)} more" if len(links) > len(shown) else ""
+    return say("fabric_unconfirmed", links=", ".join(shown), more=more) if links else ""
 
 
 def fabric_findings(fabric: FabricVerdict) -> list[str]:

@@ -125,6 +125,9 @@ def test_one_run_is_undetermined_and_a_far_node_is_suspect(tmp_path: Path) -> No
     assert "1 slow node or link; the spread between runs is unknown with one run" in line
     link = verdict(written(tmp_path, lines(lambda a, b: 12 / FAR if {a, b} == {2, 5} else 12, runs=1)))
     assert not slow(link) and link.fleet.outcome is FleetOutcome.INCONCLUSIVE
+    (line,) = map(text.fabric, link.fabric)
+    assert "Outside the tolerance in this run: cn2 to cn5 (-2" in line and "provide at least two runs" in line
+    assert "deviates" not in text.node_sentence(link.nodes["cn2"])
 
 
 def test_missing_pairs_are_stated_and_nodes_with_few_of_them_left_out(tmp_path: Path) -> None:
