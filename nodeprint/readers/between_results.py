@@ -16,7 +16,7 @@ from functools import cache
 from itertools import pairwise
 
 from nodeprint.errors import NodeprintError, printable
-from nodeprint.readers import host_words
+from nodeprint.readers import host_words, path_fields
 from nodeprint.readers.tool_output import Axis, ToolValue
 
 
@@ -69,7 +69,6 @@ _MESSAGE = re.compile(
 )
 _DIGITS = re.compile(r"\d+")
 _HEADINGS = re.compile(r"^(?:-{4,}|={4,}|:{4,}|==> .* <==)$")
-_PART = re.compile(r"(gpu|device|numa|socket|core|rank|tile|ccx|ccd|hca|port|task|slot)\W*$", re.IGNORECASE)
 #: A line with more words is a sentence or a row of a table: its numbers are no settings.
 _MOST_WORDS = 10
 #: Words beside a number that says how an experiment was done.
@@ -197,23 +196,16 @@ def _is_setting(of_nodes: Sequence[Sequence[str]], form: str) -> bool:
 def rejection(number: int, text: str, where: str) -> NodeprintError:
     """The rejection of a text with an unexplained line."""
     what = f"`{printable(text, 60)}` tells results apart, and nothing says whether it is a node, a run or a variant"
-    field = _proposed(text)
     return NodeprintError(
         what,
         where=where,
         line=number,
-        advice=f"state it by --line {field!r} ({{node}}, {{run}} or {{gpu}} in its place), or judge variants apart",
+        advice=f"judge variants apart, or state it by --line {_proposed(text)!r}, with node, run or gpu for ?",
     )
 
 
 def _proposed(text: str) -> str:
-    """A pattern for a line. Its last word with a number, or else its last word, is a node or a part. A word before it
-    may name the part."""
+    """A pattern for a line. Its last word with a number, or else its last word, is the unknown part."""
     words = list(_WORD.finditer(text))
     chosen = next((match for match in reversed(words) if any(map(str.isdigit, match[0]))), words[-1] if words else None)
-    if chosen is None:
-        return text
-    before = text[: chosen.start()]
-    part = _PART.search(before)
-    kind = "node" if host_words.are_hosts([chosen[0]]) else "part"
-    return f"{before}{{{part[1].lower() if part else kind}}}{text[chosen.end() :]}"
+    return f"{text[: chosen.start()]}{path_fields.UNKNOWN}{text[chosen.end() :]}" if chosen else text

@@ -50,6 +50,8 @@ def are_nodes(sources: Sequence[Path]) -> bool:
 
     Any other files, such as `run1.csv` and `run2.csv`, may be of one machine, whose runs would accuse each other.
     """
+    if len(sources) == 1:
+        return True
     try:
         stated = path_fields.read_paths([source.as_posix() for source in sources], "").values
     except NodeprintError:

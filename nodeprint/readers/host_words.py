@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 #: Words for a run before its number.
@@ -89,6 +90,7 @@ def is_numbered(word: str) -> bool:
     return not _OTHERS.fullmatch(of_letters[0]) and (not alone or of_letters[0] in _SINGLE_LETTERS)
 
 
+@lru_cache(1 << 16)  # a log has many lines and few words
 def is_numbered_host(word: str) -> bool:
     """Whether a word of letters and numbers may be a host's name, and none of its words says something else."""
     first, *rest = words(word.partition(".")[0]) or [""]
@@ -99,6 +101,8 @@ def is_numbered_host(word: str) -> bool:
 
 #: Words for a node before its number, in names such as hpc-cpu-n7.
 _OF_NODES = re.compile(r"node|host|cn|nid|compute|worker|server|machine|vm|[a-z]{0,3}n")
+#: What separates the hosts of a pair in a word.
+_SIGNS = re.compile(r"[-_.+~=,:]+(?:to[-_.])?")
 _ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}|ip(?:-\d{1,3}){4}")
 #: Behind a dot these are no domain.
 _NO_DOMAIN = re.compile(
@@ -120,8 +124,19 @@ def are_hosts(names: Collection[str]) -> bool:
     return is_padded or are_many or all(map(_is_surely_host, distinct_names))
 
 
+def pair(name: str) -> tuple[str, str] | None:
+    """The two hosts that a word names, as cn001-cn002; None for any other word. Both have the same letters."""
+    for sign in _SIGNS.finditer(name):
+        first, second = name[: sign.start()], name[sign.end() :]
+        if first != second and words(first) == words(second) and is_numbered(first) and is_numbered(second):
+            return first, second
+    return None
+
+
 def is_host(name: str) -> bool:
     """Whether a word is an address, or has letters and numbers and no part with another meaning."""
+    if pair(name) is not None:
+        return False
     if name.startswith("ip-") or name.replace(".", "").isdecimal():
         return _ADDRESS.fullmatch(name) is not None
     _, *domain = name.lower().split(".")

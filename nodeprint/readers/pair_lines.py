@@ -11,7 +11,7 @@ from nodeprint.readers import host_words
 from nodeprint.readers.tool_output import ToolValue
 
 #: What may be a host or a list of hosts.
-_WORD = re.compile(r"[A-Za-z][\w.-]*(?:\[[\d,-]{1,40}\])?")
+_WORD = re.compile(r"(?<![\w-])[A-Za-z][\w.-]*(?:\[[\d,-]{1,40}\])?")
 #: Benchmarks between two processes, and those among all of them that have similar names.
 _BETWEEN_TWO = re.compile(
     r"osu-.*(?:latency|bandwidth|message-rate|put|get).*|imb-(?:pingpong|pingping|uniband|biband).*"
@@ -53,5 +53,6 @@ def _hosts(line: str) -> list[str]:
             names = [str(name) for name in NodeSet(word)] if "[" in word else [word]
         except NodeSetException:
             names = []
-        out += [name.partition(".")[0] for name in names if host_words.is_numbered_host(name)]
+        ends = [end for name in names for end in host_words.pair(name) or (name,)]
+        out += [name.partition(".")[0] for name in ends if host_words.is_numbered_host(name)]
     return host_words.distinct(out)

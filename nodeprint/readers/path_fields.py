@@ -21,6 +21,8 @@ _DATE = (
     r"(?<!\d)20\d\d-?(?:0\d|1[0-2])-?[0-3]\d"
     r"(?:[T_ -]?[0-2]\d[:.h-]?[0-5]\d(?:[:.m-]?[0-5]\d)?(?:Z|[+-]\d{4})?)?(?!\d)"
 )
+#: The parts of such a date.
+_PARTS_OF_DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:[T_ -]?(\d\d)[:.h-]?(\d\d)(?:[:.m-]?(\d\d))?(Z|[+-]\d{4})?)?")
 _ADDRESS = r"ip(?:-\d{1,3}){4}(?![\d-])|(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])"
 _TOKEN = re.compile(
     rf"(?P<date>{_DATE})|(?P<address>{_ADDRESS})|(?P<sign>[-_./+@=~,:\s()\[\]]+)|(?P<word>[^-_./+@=~,:\s()\[\]]+)"
@@ -49,7 +51,11 @@ _PARTS = ("gpu", "rank", "numa", "socket", "cpu", "core")
 _SHORTEST = {"node": r"([^/]+?)", "peer": r"([^/]+?)", "*": r"[^/]*"}
 _LONGEST = {"node": r"([^/]+)", "peer": r"([^/]+)", "*": r"[^/]*?"}
 _PART = r"([^/._-]+)"
+#: A time has separators in it: where a date fits, it is the field.
+_TIME = rf"((?>{_DATE}|[^/._-]+))"
 _FIELD = re.compile(r"\{(\w+)\}")
+#: What a proposed pattern has for a part of unknown meaning: the user writes an axis in its place.
+UNKNOWN = "{?}"
 
 
 @dataclass(frozen=True)
@@ -121,9 +127,26 @@ def read_paths(
     if pattern:
         return _by_pattern(unique, pattern, source, has_node=bool(named))
     if len(unique) == 1:
-        values = {} if named else {"node": stem(unique[0].rpartition("/")[2])}
-        return PathFields({unique[0]: values}, {} if named else {"node": "the file name"})
+        return PathFields({unique[0]: {}}) if named else _by_name(unique[0], source)
     return _by_columns(unique, source, named or {})
+
+
+def _by_name(path: str, source: str) -> PathFields:
+    """The node of a single path, if one part of it has the form of a host's name. Any other word may be of a job on
+    several nodes."""
+    row = _folders(path)
+    whole = ["".join(text for _, text in tokens) for tokens in row]
+    folder_of = {name: folder for folder, name in enumerate(whole) if host_words.are_hosts([name])} or {
+        _full_names([row], folder, token, token)[0]: folder
+        for folder, tokens in enumerate(row)
+        for token, (kind, text) in enumerate(tokens)
+        if kind != "sign" and host_words.are_hosts([text])
+    }
+    if len(folder_of) != 1:
+        advice = "print `hostname: NAME` in it, or state {node} by --path if it is of one node"
+        raise NodeprintError("nothing states the node of its result", where=source, key="--path", advice=advice)
+    name, folder = next(iter(folder_of.items()))
+    return PathFields({path: {"node": name}}, {"node": _place(folder, [row])})
 
 
 def stem(name: str) -> str:
@@ -133,13 +156,24 @@ def stem(name: str) -> str:
     return name
 
 
-def _by_pattern(paths: Sequence[str], pattern: str, source: str, *, has_node: bool) -> PathFields:
+def fields(pattern: str, option: str) -> list[str]:
+    """The axes that a pattern states. Raises NodeprintError if it has one twice, or a part that is still unknown."""
     names = _FIELD.findall(pattern)
-    if "node" not in names and not has_node:
-        raise NodeprintError("has no {node}", key="--path", advice="write it once, as 'stream-{node}-run{run}.log'")
+    shown = printable(pattern, 60)
+    if UNKNOWN in pattern:
+        advice = "write node, run, job or a component such as gpu in its place"
+        raise NodeprintError(f"{shown} has {UNKNOWN}", key=option, advice=advice)
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise NodeprintError(f"has {{{twice}}} twice", key="--path", advice="write each field once, and * for the rest")
+        advice = "write each field once, and * for the rest"
+        raise NodeprintError(f"{shown} has {{{twice}}} twice", key=option, advice=advice)
+    return names
+
+
+def _by_pattern(paths: Sequence[str], pattern: str, source: str, *, has_node: bool) -> PathFields:
+    names = fields(pattern, "--path")
+    if "node" not in names and not has_node:
+        raise NodeprintError("has no {node}", key="--path", advice="write it once, as 'stream-{node}-run{run}.log'")
     shortest, longest = (_matches(_expression(pattern, meant), paths) for meant in (_SHORTEST, _LONGEST))
     twofold = next((path for path in shortest if shortest[path] != longest[path]), None)
     if twofold is not None:
@@ -165,16 +199,30 @@ def _by_pattern(paths: Sequence[str], pattern: str, source: str, *, has_node: bo
             advice="write a file's path with {node} and other fields for its parts, and * for other text that varies",
         )
     values = {path: dict(zip(names, found, strict=True)) for path, found in shortest.items()}
+    values = {path: own | {"time": _iso(own["time"])} if "time" in own else own for path, own in values.items()}
+    pair = next((own["node"] for own in values.values() if host_words.pair(own.get("node", ""))), "")
+    if pair:
+        advice = "state the second host as {peer}, or write only the node's own part as {node}"
+        what = f"takes {printable(pair, 60)} for a node, but it names two hosts"
+        raise NodeprintError(what, where=source, key="--path", advice=advice)
     _see_whether_unique(values, source) if "node" in names else None
     return PathFields(values, dict.fromkeys(names, "--path"))
 
 
+def _iso(text: str) -> str:
+    """A date in a name in ISO 8601; other text as it is."""
+    date = _PARTS_OF_DATE.fullmatch(text)
+    if date is None:
+        return text
+    clock = f"T{date[4]}:{date[5]}:{date[6] or '00'}{date[7] or ''}" if date[4] else ""
+    return f"{date[1]}-{date[2]}-{date[3]}{clock}"
+
+
 def _expression(pattern: str, meant: Mapping[str, str]) -> re.Pattern[str]:
     parts = re.split(r"(\{\w+\}|\*)", pattern)
+    known = {"time": _TIME, **meant}
     written = (
-        _PART
-        if _FIELD.fullmatch(part) and part not in ("{node}", "{peer}")
-        else meant.get(part.strip("{}"), re.escape(part))
+        known.get(part.strip("{}"), _PART) if _FIELD.fullmatch(part) else known["*"] if part == "*" else re.escape(part)
         for part in parts
     )
     return re.compile("(?:.*/)?" + "".join(written))
@@ -203,7 +251,8 @@ def _by_columns(paths: Sequence[str], source: str, named: Mapping[str, str]) -> 
         what = f"its files are in directories of different depth, as {two}"
         if named and len({named[path] for path in paths}) == len(paths):
             return PathFields({path: {} for path in paths})
-        raise NodeprintError(what, where=source, key="--path", advice=_advice(["{node}-*.log", "*/{node}.log"]))
+        advice = "state the node's part as {node}, and others as * or the field that they are"
+        raise NodeprintError(what, where=source, key="--path", advice=advice)
     columns = _with_count(rows, columns)
     if named:
         nodes, used, where = [named[path] for path in paths], list[_Column](), ""
@@ -240,7 +289,7 @@ def _see_whether_copied(paths: Sequence[str], source: str) -> None:
         other = next((stems[cut] for name in cuts for cut in (name, stem(name)) if cut in stems and cut != own), None)
         if other is not None:
             what = f"{printable(path, 60)} has the name of {printable(other, 60)} and more"
-            advice = "move one of them, or " + _advice(["{node}-*.log"]) + ", if each is a run"
+            advice = "move one of them, or state {node} and {run}"
             raise NodeprintError(what, where=source, key="--path", advice=advice)
 
 
@@ -334,11 +383,11 @@ def _nodes(
     finest = [column for column in hosts if all(other is column or _follows(other, column.values) for other in hosts)]
     if finest:
         column = finest[0]
-        return _full_names(rows, column.folder, column.token, column.token), [column], _place(column, rows)
+        return _full_names(rows, column.folder, column.token, column.token), [column], _place(column.folder, rows)
     whole = [] if hosts else list(_whole_names(rows, columns))
     if len(whole) == 1:
         names, used = whole[0]
-        return names, used, _place(used[0], rows)
+        return names, used, _place(used[0].folder, rows)
     unknown = [column for column in columns if not column.axis or column in hosts]
     raise _unexplained(rows, columns, unknown, [], paths, source)
 
@@ -358,7 +407,7 @@ def _ends(rows: Sequence[list[_Folder]], columns: Sequence[_Column]) -> tuple[li
             names = [tuple(row[column.folder][token][1] for token in ends) for row in rows]
             used = [own for own in columns if own.folder == column.folder and own.token in ends]
             if all(first != second for first, second in names):
-                return [node_pairs.called(*pair) for pair in names], used, _place(column, rows)
+                return [node_pairs.called(*pair) for pair in names], used, _place(column.folder, rows)
     return None
 
 
@@ -415,8 +464,8 @@ def _cross(columns: Sequence[Sequence[str]]) -> bool:
     return len({*zip(*columns, strict=True)}) == math.prod(len({*values}) for values in columns)
 
 
-def _place(column: _Column, rows: Sequence[list[_Folder]]) -> str:
-    return "the file name" if column.folder == len(rows[0]) - 1 else "the directory name"
+def _place(folder: int, rows: Sequence[list[_Folder]]) -> str:
+    return "the file name" if folder == len(rows[0]) - 1 else "the directory name"
 
 
 def _axes(columns: Sequence[_Column], path: int) -> dict[str, str]:
@@ -438,7 +487,7 @@ def _words_for(columns: Sequence[_Column], rows: Sequence[list[_Folder]]) -> str
     """How paths write an axis, as `iter-N`."""
     column = columns[0]
     if column.kind in _AXIS_OF_KIND:
-        return _place(column, rows)
+        return _place(column.folder, rows)
     glued = _GLUED.fullmatch(column.values[0])
     if glued:
         return f"`{glued[1]}N`"
@@ -472,7 +521,7 @@ def _see_whether_all_differ(values: Mapping[str, Mapping[str, str]], source: str
         if other != path:
             same = f"the same run of {printable(of_path['node'], 40)}"
             what = f"{printable(path, 60)} and {printable(other, 60)} would be {same}"
-            advice = _advice(["{node}-*.log", "{node}/run{run}.out"])
+            advice = "state {node}, and the part that differs, as {run}"
             raise NodeprintError(what, where=source, key="--path", advice=advice)
 
 
@@ -490,29 +539,23 @@ def _unexplained(
         return NodeprintError(
             what, where=source, key="--path", advice="print `hostname: NAME` in each, or state {node}"
         )
-    column = unknown[-1]
-    two = list(dict.fromkeys(column.values))[:2]
+    two = list(dict.fromkeys(unknown[-1].values))[:2]
     what = (
         f"its {len(paths)} files differ in {' and '.join(printable(value, 30) for value in two)}, and nothing says"
         " whether this is a node, a run, or a part of a node"
     )
-    fields = {id(own): _field(own, used) for own in columns}
-    if "node" in fields.values():
-        stated = fields | {id(column): "part"}
-        pattern = re.sub(r"(\{node\}.*)\{node\}", r"\1{peer}", _pattern(rows[0], columns, stated, paths[0]))
-        advice = f"{_advice([pattern])} ({{run}} in its place if it counts runs)"
-    else:
-        names = [own for own in columns if own.folder == column.folder and not own.axis] or [column]
-        stated = fields | {id(own): "node" for own in names}
-        pattern = re.sub(r"\{node\}.*\{node\}", "{node}", _pattern(rows[0], columns, stated, paths[0]))
-        advice = f"print `hostname: NAME` in each, or, if this is the node, {_advice([pattern])}"
+    pattern = _pattern(rows[0], columns, {id(own): _field(own, used, unknown) for own in columns}, paths[0])
+    hint = "" if used else "print `hostname: NAME` in each, or "
+    advice = f"{hint}state it by --path {pattern!r}, with node, run or gpu for ?"
     return NodeprintError(what, where=source, key="--path", advice=advice)
 
 
-def _field(column: _Column, used: Collection[_Column]) -> str:
-    if column in used or (not column.axis and column.are_hosts):
+def _field(column: _Column, used: Collection[_Column], unknown: Collection[_Column]) -> str:
+    if column in used:
         return "node"
-    return column.axis if column.axis and column.axis not in ("id", "time", "job") else "*"
+    if column in unknown or not column.axis:
+        return UNKNOWN.strip("{}")
+    return column.axis if column.axis not in ("id", "time", "job") else "*"
 
 
 def _pattern(row: Sequence[_Folder], columns: Sequence[_Column], named: Mapping[int, str], path: str) -> str:
@@ -532,7 +575,3 @@ def _pattern(row: Sequence[_Folder], columns: Sequence[_Column], named: Mapping[
             text += "*" if name == "*" else f"{in_front}{{{name}}}"
         folders.append(re.sub(r"\*+", "*", text))
     return "/".join(folders) + path[len(stem(path)) :]
-
-
-def _advice(patterns: Sequence[str]) -> str:
-    return f"state it by --path {' or '.join(repr(pattern) for pattern in patterns)}"

@@ -85,6 +85,8 @@ _COPY = re.compile(
     r"(?:id\s*)?[#:=]?\s*(0|[1-9]\d*)\W*(?:[:(,-].*)?|(?:export )?(CUDA|HIP|ROCR)_VISIBLE_DEVICES=(\d+)\W*",
     re.IGNORECASE,
 )
+#: A line that names two of them is of a link.
+_COPIES = re.compile(r"(?:gpu|device|gcd|numa ?node|numa|socket|rank)\s*(?:id\s*)?[#:=]?\s*\d", re.IGNORECASE)
 #: Words before the name of a part of a node, as in NUMA node0.
 _PART = re.compile(r"numa|gpu|socket|rank|cpu|core", re.IGNORECASE)
 #: Signs around a word in a line that separates results, and the words and letters of the longest such line.
@@ -170,19 +172,12 @@ def _by_patterns(lines: list[str], patterns: Sequence[str], where: str) -> list[
 @cache
 def line_pattern(pattern: str) -> re.Pattern[str]:
     """The form of a line with {fields}, and * for any text. Raises NodeprintError if it has no field, or one twice."""
-    names = _FIELD.findall(pattern)
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None or not names:
-        what = f"{pattern} has {{{twice}}} twice" if twice else f"{pattern} has no field"
-        raise NodeprintError(what, key="--line", advice="write each field once, as in '### {node}' or 'GPU {gpu}'")
+    if not path_fields.fields(pattern, "--line"):
+        what = f"{printable(pattern, 60)} has no field"
+        raise NodeprintError(what, key="--line", advice="write one, as in '### {node}' or 'GPU {gpu}'")
     parts = re.split(r"(\{\w+\}|\*|\s+)", pattern.strip())
     meant = {"*": ".*?", "": ""}
     return re.compile("".join(_expression(part) if part not in meant else meant[part] for part in parts))
-
-
-def fields_of(pattern: str) -> list[str]:
-    """The axes that a pattern states."""
-    return _FIELD.findall(pattern)
 
 
 def _expression(part: str) -> str:
@@ -373,7 +368,7 @@ def by_copies(section: Passage) -> Iterator[Passage]:
     named = {
         number: (_part(match[1] or "gpu"), match[2] or match[4])
         for number, line in enumerate(section.lines)
-        if (match := _COPY.fullmatch(line.strip()))
+        if (match := _COPY.fullmatch(line.strip())) and len(_COPIES.findall(line)) < 2
     }
     kinds = {kind for kind, _ in named.values()}
     if section.copy or len(kinds) != 1 or len({*named.values()}) < 2 or _are_listed(section.lines, named):

@@ -32,6 +32,7 @@ from nodeprint.readers.registry import Reader, readers
 from nodeprint.readers.text_sections import Passage
 from nodeprint.readers.tool_output import Axis, ToolOutput, ToolValue
 from nodeprint.readers.value_table import ValueTable
+from nodeprint.settings.texts import say
 
 #: What comes in has no name of a file.
 _STREAM = "standard input"
@@ -186,7 +187,7 @@ def _without_task(copy: Axis) -> dict[str, int | str]:
 
 def _see_whether_stated(outputs: Sequence[Passage], patterns: Sequence[str], where: str) -> None:
     """Raise NodeprintError if a result lacks an axis that patterns of lines state for others."""
-    axes = {axis for pattern in patterns for axis in text_sections.fields_of(pattern)}
+    axes = {axis for pattern in patterns for axis in path_fields.fields(pattern, "--line")}
     for output in outputs:
         missing = sorted(axes - {*output.copy} - ({"node"} if output.node else set()))
         line = min((result.first for result in output.results), default=None)
@@ -290,8 +291,7 @@ def _identified(outputs: Sequence[Passage], pattern: str, source: str) -> tuple[
         of_parts[part] = of_parts.get(part, 0) + _results(output.values)
     results = of_parts.pop("", 0) + of_parts.pop("{}", 0) + max(of_parts.values(), default=0)
     if len(paths) == 1 and not is_stated and results > 1:
-        how = "print `hostname: NAME` first" if source == _STREAM else "state it by --path '{node}.log'"
-        advice = f"{how} if all are of one node; else {text_sections.GATHER}"
+        advice = f"print `hostname: NAME` first if all are of one node; else {text_sections.GATHER}"
         of_tasks = f" of {len(unnamed)} tasks" if unnamed[0].copy else ""
         what = f"{results} results{of_tasks}, and nothing says of which nodes"
         raise NodeprintError(what, where=unnamed[0].where, advice=advice)
@@ -311,11 +311,13 @@ def _identified(outputs: Sequence[Passage], pattern: str, source: str) -> tuple[
 
 
 def _paths(outputs: Sequence[Passage], named: dict[str, str], pattern: str, source: str) -> PathFields:
-    """The axes that the paths of outputs state. Standard input is the node of its outputs."""
+    """The axes that the paths of outputs state. Standard input has none."""
     paths = host_words.distinct([output.path for output in outputs])
-    if not paths or (source == _STREAM and len(paths) == 1):
-        states_node = bool(paths) and not named
-        return PathFields({path: {"node": _STREAM} if states_node else {} for path in paths})
+    if not paths or (source == _STREAM and named):
+        return PathFields({path: {} for path in paths})
+    if source == _STREAM and len(paths) == 1:
+        advice = "print `hostname: NAME` first"
+        raise NodeprintError("nothing states the node of its result", where=source, advice=advice)
     return path_fields.read_paths(paths, source, pattern=pattern, named=named)
 
 
@@ -357,6 +359,12 @@ def _of_outputs(
         more = f" and {len(strangers) - _NAMED} more" if len(strangers) > _NAMED else ""
         notes.append(f"no known tool's output: {shown}{more}")
     notes += map(str, faulty.values())
+    if (
+        sources.get("node") == "--path"
+        and pair_lines.are_between_two(values)
+        and not any(value.link for value in values)
+    ):
+        notes.append(say("read", "between_two"))
     measured = {value.node for value in values}
     out = value_table.from_values(values, source, sources)
     return replace(

@@ -155,7 +155,7 @@ def run(files: Sequence[Path], count: int, seed: int, keep: Path | None = None) 
         for number in range(seed, seed + count):
             generator = random.Random(number)
             of_file = generator.randrange(len(files))
-            path = Path(folder) / f"mutated{files[of_file].suffix}"
+            path = Path(folder) / f"cn001{files[of_file].suffix}"  # a single output needs a host
             path.write_bytes(mutated(contents[of_file], contents, generator))
             try:
                 with warnings.catch_warnings():

@@ -33,9 +33,10 @@ def files(tmp_path: Path) -> list[Path]:
         "table.csv": "node,metric,value,unit\n" + "".join(f"cn{n},triad,{3000 + n},MB/s\n" for n in range(8)),
         "machine.xml": XML,
     }
-    for name, text in texts.items():
+    outputs = {f"cn001-{path.name}": path.read_text() for path in OUTPUTS.iterdir() if path.name != "README"}
+    for name, text in {**texts, **outputs}.items():
         (tmp_path / name).write_text(text)
-    return [*(tmp_path / name for name in texts), *sorted(path for path in OUTPUTS.iterdir() if path.name != "README")]
+    return [tmp_path / name for name in (*texts, *sorted(outputs))]
 
 
 def test_files_as_they_are_are_read(files: list[Path]) -> None:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.readers import table_file, tool_logs, units
+from nodeprint.settings.texts import say
 from tests.support.tool_output import OUTPUTS, of_text, stream, values
 
 PRINTED: dict[str, dict[tuple[str, ...], float]] = {
@@ -39,9 +40,10 @@ PRINTED: dict[str, dict[tuple[str, ...], float]] = {
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_what_a_tool_printed(name: str) -> None:
-    figures = tool_logs.read_logs(OUTPUTS / name)
+    figures = tool_logs.read_logs(OUTPUTS / name, pattern="{node}.*")
     assert PRINTED[name].items() <= values(figures).items()
-    assert figures.notes == ()
+    between_two = [say("read", "between_two")] if name in ("osu-latency.txt", "osu-bw.txt") else []
+    assert list(figures.notes) == between_two
     assert all(units.known(unit) for unit in figures.frame["unit"])
     assert (
         set(figures.frame["unit"]) - {"MB/s", "MiB/s", "Mflop/s", "Gflop/s", "us", "s", "ns", "B/s", "events/s"}
@@ -58,7 +60,8 @@ def test_nodes_runs_and_times_of_the_text() -> None:
     assert set(log["node"]) == {"vm"} and sorted(set(log["job"])) == ["11401", "11516"]
     assert log["time"].str.startswith("2026-11-26T14:33").all()
     assert set(tool_logs.read_logs(OUTPUTS / "google-benchmark.json").frame["node"]) == {"vm"}
-    assert sorted(tool_logs.read_logs(OUTPUTS / "hyperfine.json").frame["run"].unique()) == ["1", "2", "3"]
+    runs = tool_logs.read_logs(OUTPUTS / "hyperfine.json", pattern="{node}.json").frame["run"]
+    assert sorted(runs.unique()) == ["1", "2", "3"]
 
 
 #: Forms that other versions of the tools print, with made-up figures.
@@ -150,7 +153,7 @@ def test_several_results_of_nobody_are_rejected(tmp_path: Path) -> None:
     """Of a file, where an option states the node, and of what comes in, where a line does."""
     runs = stream(3000) + stream(3050)
     (tmp_path / "cn001.log").write_text(runs)
-    with pytest.raises(NodeprintError, match=r"cn001\.log: 2 results, and nothing says of which nodes; .*--path"):
+    with pytest.raises(NodeprintError, match=r"cn001\.log: 2 results, and nothing says of which nodes; print"):
         tool_logs.read_logs(tmp_path / "cn001.log")
     with pytest.raises(NodeprintError, match=r"standard input: 2 results, .*; print `hostname: NAME` first"):
         tool_logs.read_logs(tmp_path / "cn001.log", "standard input")
@@ -211,12 +214,48 @@ def test_nodes_by_the_names_of_files(tmp_path: Path, names: tuple[str, str], pat
     assert set(frame["node"]) == {"cn001", "cn002", "cn013"}
 
 
+def test_single_file_without_a_host_is_rejected(tmp_path: Path) -> None:
+    """It may be of a job on several nodes: a word in its name is not a node because there is no other file."""
+    for name in ("Osu_bw.out", "slurm-4711.out", "hpl.log", "2-nodes.log", "gcc12.log", "cn001-cn002.log"):
+        (tmp_path / name).write_text(stream(3000))
+        with pytest.raises(NodeprintError, match=f"{name}: --path: nothing states the node of its result; print"):
+            tool_logs.read_logs(tmp_path / name)
+    with pytest.raises(NodeprintError, match="standard input: nothing states the node of its result; print"):
+        tool_logs.read_logs(tmp_path / "hpl.log", "standard input")
+    assert set(tool_logs.read_logs(tmp_path / "hpl.log", pattern="{node}.log").frame["node"]) == {"hpl"}
+
+
+@pytest.mark.parametrize("name", ["cn017.log", "stream-cn017.txt", "cn017_64threads.log", "slurm-4711-cn017.out"])
+def test_single_file_is_named_after_its_host(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(stream(3000))
+    frame = tool_logs.read_logs(tmp_path / name)
+    assert set(frame.frame["node"]) == {"cn017"} and frame.sources["node"] == "the file name"
+
+
+def test_pair_of_hosts_is_no_node(tmp_path: Path) -> None:
+    texts = {f"cn001-cn{node:03d}.{run}.txt": stream(3000 + node + run) for node in (2, 3, 4) for run in (1, 2)}
+    with pytest.raises(NodeprintError, match="takes cn001-cn002 for a node, but it names two hosts; state the second"):
+        tool_logs.read_logs(folder(tmp_path, texts), pattern="{node}.{run}.txt")
+
+
+def test_time_of_a_pattern_has_separators(tmp_path: Path) -> None:
+    texts = {
+        f"stream-2026-11-2{run}T10-0{node}-13-cn{node:03d}.out": stream(3000 + 10 * node + run)
+        for node in (1, 2)
+        for run in (1, 2)
+    }
+    frame = tool_logs.read_logs(folder(tmp_path, texts), pattern="stream-{time}-{node}.out").frame
+    assert set(frame["node"]) == {"cn001", "cn002"}
+
+
 def test_names_that_may_be_runs_are_asked_for(tmp_path: Path) -> None:
     texts = {f"cn{node:03d}-{run}.log": stream(3000 + run) for node in (1, 2) for run in (1, 2)}
     with pytest.raises(
-        NodeprintError, match=r"differ in 1 and 2, and nothing .*; state it by --path '{node}-{part}.log'"
+        NodeprintError, match=r"differ in 1 and 2, and nothing .*; state it by --path '{node}-{\?}.log'"
     ):
         tool_logs.read_logs(folder(tmp_path, texts))
+    with pytest.raises(NodeprintError, match=r"--path: {node}-{\?}\.log has {\?}; write node, run, job or"):
+        tool_logs.read_logs(tmp_path, pattern="{node}-{?}.log")
     with pytest.raises(NodeprintError, match=r"fits no file, as cn001-1\.log"):
         tool_logs.read_logs(tmp_path, pattern="gpu{node}.log")
 
