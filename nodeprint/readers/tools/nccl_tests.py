@@ -1,12 +1,16 @@
 """nccl-tests and rccl-tests: a table by message size (https://github.com/NVIDIA/nccl-tests, src/common.cu).
 
-Small messages have a time, large ones the bus bandwidth, each out of place and in place. The ranks name the host.
+Small messages have a time, large ones the bus bandwidth, each out of place and in place. The ranks name the host and
+its GPUs: tests of different pairs of GPUs are values of links.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers.parsing import NUMBER, WrongResultError, slug, tool_values
@@ -16,7 +20,7 @@ NAME = "nccl-tests"
 KINDS = ("values",)
 _HEAD = re.compile(r"#\s*size\s+count\b.*\btime\s+algbw\s+busbw\b.*")
 _COLLECTIVE = re.compile(r"#\s*Collective test starting:\s*(\w+)_perf\s*|.*?\b(\w+)_perf\b.*")
-_RANK = re.compile(r"#\s+Rank\s+\d+\b.*\son\s+(\S+)\s+device\s.*")
+_RANK = re.compile(r"#\s+Rank\s+\d+\b.*\son\s+(\S+)\s+device\s+(\d+)\s+(?:\[(\S+)\])?.*")
 _OUT_OF_BOUNDS = re.compile(r"#\s*Out of bounds values\s*:\s*([1-9]\d*)\b.*")
 _COUNT = re.compile(r"\d+")
 _TIME = re.compile(r"\d+\.\d+")
@@ -26,14 +30,25 @@ _LARGE = 1 << 20
 _SIDES = ("", "-in-place")
 
 
+@dataclass
+class _Test:
+    """A table of a test: its GPUs, each with its number and bus, and its values."""
+
+    gpus: list[tuple[int, str]] = field(default_factory=list)
+    values: list[ToolValue] = field(default_factory=list)
+
+
 def evidence(lines: list[str]) -> ToolEvidence:
     """Whether the head of its table is there."""
     return ToolEvidence.NAME if any(_HEAD.fullmatch(line.strip()) for line in lines) else ToolEvidence.NONE
 
 
 def read_output(path: Path, lines: list[str]) -> ToolOutput:
-    """A time or rate for each size. Raises NodeprintError where ranks are on several hosts or the table is cut, and
-    WrongResultError where received data are wrong."""
+    """A time or rate for each size.
+
+    Raises NodeprintError if ranks are on several hosts, the table is cut, or tests of different GPUs are not of pairs.
+    Raises WrongResultError if received data are wrong.
+    """
     collective = next((match[1] or match[2] for line in lines if (match := _COLLECTIVE.fullmatch(line.strip()))), "")
     hosts = list(dict.fromkeys(match[1] for line in lines if (match := _RANK.fullmatch(line.strip()))))
     if len(hosts) > 1:
@@ -43,21 +58,40 @@ def read_output(path: Path, lines: list[str]) -> ToolOutput:
     node = hosts[0] if hosts and hosts != ["localhost"] else ""
     name = f"nccl-{slug(collective)}" if collective else "nccl"
     heads: list[str] = []
-    out: list[ToolValue] = []
+    tests: list[_Test] = [_Test()]
     begun = 0
     for number, line in enumerate(lines, start=1):
         text = line.strip()
-        if _HEAD.fullmatch(text):
+        if rank := _RANK.fullmatch(text):
+            tests += [_Test()] if tests[-1].values else []
+            tests[-1].gpus.append((int(rank[2]), rank[3] or ""))
+        elif _HEAD.fullmatch(text):
             heads, begun = text.lstrip("# ").split(), number
         elif _OUT_OF_BOUNDS.fullmatch(text):
             raise _wrong(path, number)
         elif heads and text[:1].isdigit() and len(cells := _filled(heads, text.split())) == len(heads):
-            out += _row(path, heads, cells, name, node, number)
+            tests[-1].values += _row(path, heads, cells, name, node, number)
             begun = 0
     if begun:
         advice = "let the test end, and give all that it printed"
         raise NodeprintError("a table without a line", where=path, line=begun, advice=advice)
-    return ToolOutput(path, NAME, values=out)
+    return ToolOutput(path, NAME, values=_of_gpus(tests, path))
+
+
+def _of_gpus(tests: list[_Test], path: Path) -> list[ToolValue]:
+    """The values of all tests; those of different pairs of GPUs with their link."""
+    of_sets = {frozenset(test.gpus) for test in tests if test.values}
+    if len(of_sets) > 1:
+        if any(len(gpus) != 2 for gpus in of_sets):
+            what = f"tests of {len(of_sets)} different sets of GPUs, which are not all pairs"
+            raise NodeprintError(what, where=path, advice="give the tests of each set a file of its own")
+        gpus = frozenset[tuple[int, str]]().union(*of_sets)
+        are_numbered = len({number for number, _ in gpus}) == len(gpus)  # CUDA_VISIBLE_DEVICES numbers each pair anew
+        for test in (test for test in tests if test.values):
+            first, second = (number if are_numbered else bus for number, bus in test.gpus)
+            link = {"gpu": first, "peer gpu": second}
+            test.values = [msgspec.structs.replace(value, link=link) for value in test.values]
+    return [value for test in tests for value in test.values]
 
 
 def _filled(heads: list[str], cells: list[str]) -> list[str]:

@@ -74,3 +74,29 @@ def test_a_line_cut_in_a_cell_is_not_one_with_a_blank(tmp_path: Path) -> None:
     cut = OLD.replace("float      ", "float   sum").replace("0.00    N/A\n", "0.00\n")
     with pytest.raises(NodeprintError, match="a table without a line"):
         of_text(tmp_path, cut)
+
+
+def pair(first: int, second: int, rate: float, before: str = "") -> str:
+    """The test of a pair of GPUs, which CUDA_VISIBLE_DEVICES numbers 0 and 1; the bus tells them apart."""
+    own = text().replace("[0x81]", f"[0x8{first}]").replace("[0x82]", f"[0x8{second}]")
+    return before + own.replace("46.41", f"{rate}")
+
+
+@pytest.mark.parametrize("before", ["", "CUDA_VISIBLE_DEVICES={0},{1}\n", "GPU {0} -> GPU {1}\n"])
+def test_pairs_of_gpus_are_links(tmp_path: Path, before: str) -> None:
+    rates = {(0, 1): 46.1, (0, 2): 46.2, (1, 2): 23.3}
+    tests = [pair(*gpus, rate, before.format(*gpus)) for gpus, rate in rates.items()]
+    found = values(of_text(tmp_path, "".join(tests)))
+    assert {tuple(key[1:3]): value for key, value in found.items() if key[0] == "nccl-all_reduce-busbw"} == {
+        (f"0x8{a}", f"0x8{b}"): rate for (a, b), rate in rates.items()
+    }
+
+
+def test_the_same_pair_again_is_a_run(tmp_path: Path) -> None:
+    frame = of_text(tmp_path, pair(0, 1, 46.1) + pair(0, 1, 46.2)).frame
+    assert "peer gpu" not in frame and sorted(frame["run"].unique()) == ["1", "2"]
+
+
+def test_different_sets_of_gpus_are_rejected(tmp_path: Path) -> None:
+    with pytest.raises(NodeprintError, match="tests of 2 different sets of GPUs, which are not all pairs; give"):
+        of_text(tmp_path, pair(0, 1, 46.1) + pair(0, 2, 46.2).replace("#  Rank  1", "#  Rank1"))
