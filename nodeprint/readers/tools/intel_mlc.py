@@ -74,16 +74,17 @@ def read_output(path: Path, lines: list[str]) -> ToolOutput:
 
 
 def _begins(lines: list[str]) -> list[int]:
-    """The places where results begin; what stands before the first belongs to it."""
-    begins = [0]
+    """The places where results begin: at the title, or at the first table of an output without it."""
+    begins: list[int] = []
     seen: set[str] = set()
     for number, line in enumerate(lines):
         mark = next((mark for mark in _MARKS if mark in line), None)
-        if mark is not None and (mark in seen or (mark == _TITLE and seen)):
+        is_first = not begins and (mark is not None or _LOCAL.fullmatch(line) is not None)
+        if is_first or mark in seen or mark == _TITLE:
             begins.append(number)
             seen.clear()
         seen |= {mark} if mark is not None else set()
-    return begins
+    return begins or [0]
 
 
 def _result(path: Path, lines: list[str], begin: int, end: int) -> list[ToolValue]:

@@ -10,7 +10,7 @@ import pytest
 
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.campaign import judge
-from nodeprint.readers import campaign_writer, matrix_file
+from nodeprint.readers import campaign_writer, matrix_file, tool_logs
 from nodeprint.readers.tool_output import ToolOutput
 from tests.support import printed
 from tests.support.tool_output import MLC, of_text, refused, values
@@ -115,3 +115,10 @@ def test_values_of_mlc(tmp_path: Path) -> None:
     assert values(figures)["intel-mlc-idle-latency", "node 0", "memory of node 1"] == 139.7
     assert values(figures)["intel-mlc-peak-all-reads", "", ""] == 233234.1
     assert len(figures.frame) == 7
+
+
+def test_result_begins_at_its_title(tmp_path: Path) -> None:
+    """A list of a job's nodes before it is of no result: the file is of no single node."""
+    (tmp_path / "cn001.log").write_text(f"Running on nodes cn001, cn002, cn003\n{MLC}")
+    with pytest.raises(NodeprintError, match="several hosts are named"):
+        tool_logs.read_logs(tmp_path / "cn001.log")
