@@ -179,12 +179,13 @@ def with_varying_points(values: Sequence[ToolValue], always: str = "") -> list[T
     for value in values:
         for name, at in value.point.items():
             seen.setdefault((value.metric, name), set()).add(at)
-
-    def varies(metric: str, name: str) -> bool:
-        return name == always or len(seen[metric, name]) > 1
-
-    points = ({name: at for name, at in value.point.items() if varies(value.metric, name)} for value in values)
-    return [msgspec.structs.replace(value, point=point) for value, point in zip(values, points, strict=True)]
+    out = []
+    for value in values:
+        varying = {name for name in value.point if name == always or len(seen[value.metric, name]) > 1}
+        point = {name: at for name, at in value.point.items() if name in varying}
+        arguments = {name: at for name, at in value.point.items() if name not in varying}
+        out.append(msgspec.structs.replace(value, point=point, arguments=arguments))
+    return out
 
 
 def json_of(path: Path, lines: Iterable[str]) -> Any:

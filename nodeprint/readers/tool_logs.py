@@ -24,6 +24,7 @@ from nodeprint.readers import (
     path_fields,
     text_sections,
     value_table,
+    varied_arguments,
 )
 from nodeprint.readers.node_pairs import PEER
 from nodeprint.readers.parsing import WrongResultError, lines_of
@@ -77,7 +78,8 @@ def identified(path: Path, pattern: str = "", lines: Sequence[str] = ()) -> list
     for section in sections:
         if section.fault is not None:
             raise section.fault
-    return [_named(value, section.node, several=False) for section in sections for value in section.values]
+    values = [_named(value, section.node, several=False) for section in sections for value in section.values]
+    return varied_arguments.as_points(values, str(path))
 
 
 def _outputs_of(
@@ -366,7 +368,7 @@ def _of_outputs(
     ):
         notes.append(say("read", "between_two"))
     measured = {value.node for value in values}
-    out = value_table.from_values(values, source, sources)
+    out = value_table.from_values(varied_arguments.as_points(values, source), source, sources)
     return replace(
         out,
         notes=(*out.notes, *notes),

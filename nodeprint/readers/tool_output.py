@@ -41,7 +41,8 @@ class ToolValue(msgspec.Struct, frozen=True, kw_only=True):
     their median.
 
     `copy` is one of a node's equal components or processes (`{"gpu": 3}`). `link` has the two ends of a path
-    (`{"gpu": 1, "peer gpu": 0}`). `point` has parameters of the tool that vary (`{"message bytes": 8}`).
+    (`{"gpu": 1, "peer gpu": 0}`). `point` has parameters of the tool that vary (`{"message bytes": 8}`), and
+    `arguments` those that are constant in its output and may differ in another (`{"N": 20000}`).
 
     `time` is in ISO 8601, and UTC where it names no zone. `quantity` is that of a record (load, rate, transfer), empty
     if nodeprint has no such record. `settings` are arguments of the tool (`{"threads": "64"}`), which nothing judges.
@@ -58,6 +59,7 @@ class ToolValue(msgspec.Struct, frozen=True, kw_only=True):
     copy: Axis = {}
     link: Axis = {}
     point: Axis = {}
+    arguments: Axis = {}
     time: str = ""
     line: int = 0
     settings: Mapping[str, str] = {}
