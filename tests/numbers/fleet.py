@@ -34,7 +34,7 @@ def _counts(campaign: Campaign) -> Iterator[Fact]:
     shares = [one["share"] for node in nodes.values() for one in node["disturbances"]]
     yield Fact(100 * max(shares, default=math.nan), "%", "up to $")
     records = sum(one["kind"] == "record" for node in nodes.values() for one in node["disturbances"])
-    yield Fact(records - 1, "", "and $", " more")
+    yield Fact(records - 1, "", "; $", " other records?")
     yield Fact(len(fleet["groups"]), "", "", " groups")
     for key in {key for node in nodes.values() for key in node["fingerprint"]}:
         having = Counter(str(node["fingerprint"].get(key)) for node in nodes.values())
