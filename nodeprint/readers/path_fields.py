@@ -545,6 +545,7 @@ def _unexplained(
         " whether this is a node, a run, or a part of a node"
     )
     pattern = _pattern(rows[0], columns, {id(own): _field(own, used, unknown) for own in columns}, paths[0])
+    pattern = re.sub(r"(\{node\}.*)\{node\}", r"\1{peer}", pattern)
     hint = "" if used else "print `hostname: NAME` in each, or "
     advice = f"{hint}state it by --path {pattern!r}, with node, run or gpu for ?"
     return NodeprintError(what, where=source, key="--path", advice=advice)
