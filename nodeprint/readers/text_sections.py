@@ -333,12 +333,17 @@ def _are_listed(lines: Sequence[str], headings: Collection[int]) -> bool:
     return any(one in headings and two in headings for one, two in pairwise(filled))
 
 
+def _may_be_numa_node(line: str, name: str) -> bool:
+    """Whether a line such as `node=0` names a part of a node as well as a host."""
+    return name.isdecimal() and line.lower().startswith("node")
+
+
 def _namings(lines: Sequence[str], number: int, line: str) -> Iterator[tuple[str, str, bool]]:
     """The hosts that a line may name, with the form of the line. A key or a command may say that it is a host. In the
     form, NAME stands for the host."""
     if key := _HOST.fullmatch(line):
         name = key[1] or key[2]
-        if not name.isdecimal() or not line.lower().startswith("node"):  # that may be a NUMA node
+        if not _may_be_numa_node(line, name):
             yield f"{line.removesuffix(name)}NAME", name, True
         return
     if number and _HOSTNAME.fullmatch(lines[number - 1].strip()) and re.fullmatch(_NAME, line):
@@ -450,6 +455,8 @@ def _stated(lines: Mapping[int, str]) -> list[str]:
         if match := _HOST.fullmatch(line):
             name = match[1] or match[2]
             key = line.removesuffix(name)
+            if _may_be_numa_node(line, name):
+                continue
             if number < _FIRST or key in begun or {*":=", *"0123456789"} & {*line}:
                 found.append(name)
                 begun.add(key)

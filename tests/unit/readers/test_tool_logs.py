@@ -225,6 +225,13 @@ def test_single_file_without_a_host_is_rejected(tmp_path: Path) -> None:
     assert set(tool_logs.read_logs(tmp_path / "hpl.log", pattern="{node}.log").frame["node"]) == {"hpl"}
 
 
+def test_number_of_a_node_may_be_of_a_numa_node(tmp_path: Path) -> None:
+    """As `node=0` in a script that is in a text with one result."""
+    (tmp_path / "numa.md").write_text(f"{stream(3000)}node=0\n")
+    with pytest.raises(NodeprintError, match="nothing states the node of its result"):
+        tool_logs.read_logs(tmp_path / "numa.md")
+
+
 @pytest.mark.parametrize("name", ["cn017.log", "stream-cn017.txt", "cn017_64threads.log", "slurm-4711-cn017.out"])
 def test_single_file_is_named_after_its_host(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(stream(3000))
