@@ -88,10 +88,10 @@ uptime_s() { read -r up _ </proc/uptime && printf '%s' "$up"; }
 command=$(decoded "$words")
 host=$(uname -n)
 if [ -s "$out" ]; then # of an attempt that failed or was cut off; a command cannot be continued
-    aside=$out.bad tries=1
+    aside=$out.failed tries=1
     while [ -e "$aside" ]; do
         tries=$((tries + 1))
-        aside=$out.bad$tries
+        aside=$out.failed$tries
     done
     mv "$out" "$aside"
 fi
@@ -170,7 +170,7 @@ if [ -f "$work/expired" ]; then code=124; fi
 wait "$watchdog"
 kill -KILL "-$pid" 2>/dev/null # what it has left running
 tries=0
-while [ ! -f "$work/read" ] && [ "$tries" -lt 10 ]; do # what has a session of its own may still have the pipe
+while [ ! -f "$work/read" ] && [ "$tries" -lt 50 ]; do # what has a session of its own may still have the pipe
     sleep 0.2
     tries=$((tries + 1))
 done

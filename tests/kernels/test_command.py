@@ -75,7 +75,7 @@ def test_another_attempt_keeps_the_output_of_the_failed_one(tmp_path: Path) -> N
     run(tmp_path, "echo first; exit 1")
     assert run(tmp_path, "echo second")[0] == 0
     assert printed(tmp_path) == ["second"]
-    assert '"text":"first"' in (tmp_path / "own.jsonl.bad").read_text()
+    assert '"text":"first"' in (tmp_path / "own.jsonl.failed").read_text()
 
 
 def test_a_stopped_one_stops_its_command_and_keeps_what_it_printed(tmp_path: Path) -> None:

@@ -115,3 +115,30 @@ def test_a_node_that_is_lost_during_a_command_costs_itself_alone(house: Path, sl
     called = {node: (calls / node).read_text().split() for node in NODES}
     twice = ["1/run1", "1/run2"]
     assert called == {"cn01": twice, "cn02": ["1/run1", "2/run1", "2/run2"], "cn03": twice, "cn04": twice}
+
+
+def test_programs_of_the_site_print_lines_and_json_of_their_own(house: Path, slurm: Path) -> None:
+    """With quotes, a pipe, a here-document and Slurm's variables; a higher time and a lower rate are worse."""
+    lines = r"""
+case $NODEPRINT_NODE in cn03) t=2.9 ;; *) t=1.7 ;; esac
+printf 'job "%s"\n' "$SLURM_JOB_ID" >&2
+echo "errors: 0 of '$SLURM_CPUS_ON_NODE'; response: $t" | tr ';' '\n' | sed "s/^ response.*/& us/"
+"""
+    script = """
+import json, os
+rate = 80 if os.environ["NODEPRINT_NODE"] == "cn02" else 100
+print(json.dumps({"rate_GBps": rate, "inner": {"score": {"value": 3.5, "unit": "TFLOP/s"}}}, indent=1))
+"""
+    config = configured(house, "programs", "")
+    config["measure"] = ["lines", "json"]
+    config["measurements"] += [
+        {"name": "lines", "command": lines, "reader": "metrics", "time_limit": 60},
+        {"name": "json", "command": f"python3 - <<'EOF'\n{script}EOF", "reader": "metrics", "time_limit": 60},
+    ]
+    done = main_job(house, slurm, config, "--fail-on", "found")
+    assert done.returncode == 3, done.stdout + done.stderr
+    found = {
+        node: [(finding["measurement"], round(finding["effect"], 1)) for finding in of["findings"]]
+        for node, of in verdicts(house / "results/programs").items()
+    }
+    assert found == {"cn01": [], "cn02": [("json/rate", -0.2)], "cn03": [("lines/response", 0.7)], "cn04": []}
