@@ -282,7 +282,7 @@ def detected(process: subprocess.Popen[bytes], out: Path, messages: str) -> Tria
         "offset": any(abs(line.get("offset_ns", 0)) > 1e4 for line in lines),
         "loud CPU": any(line.get("share", 0) > LOST for line in lines if "detours" in line),
         "flag": flagged >= LOST,
-        "moved_pages": trailer["moved_pages"] > 0,
+        "moved_pages": trailer["moved_pages"] > 0 or any("moved" in line["flags"] for line in lines),
         "lost_share": trailer.get("lost_share", 0) >= LOST,
         "steal": steal > STEAL * trailer["elapsed_s"] * len(file.header["cpus"]),
     }

@@ -425,6 +425,9 @@ static unsigned measure_pages(struct run *run, uint32_t pass, const struct unit 
     if (size == PAGE_BASE || huge_share >= 1) {
         workers_run(&run->workers, &member, 1, lay_area, &trip);
         flags = measure(run, cpu, &trip, result);
+        const struct buffer *own = &area.buffer; /* gone before pages are looked at between units */
+        if (memory_return_moved(own->bytes, own->size, node, own->verified_by, own->bound) > 0)
+            flags = measure(run, cpu, &trip, result) | FLAG_MOVED;
         require_unchanged(area_changed(&area), node, "test the memory");
     }
     result->values[SIZE_BYTES] = (double)area.buffer.size;

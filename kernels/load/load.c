@@ -167,6 +167,7 @@ static void work_role(size_t role, void *argument) {
             number = bursts->flops_count = bursts->hz_count = 0;
             bursts->all_flops = 0;
         }
+        worker_look();
         if (work->kind == SCALAR)
             scalar_burst(bursts, probe);
         else
