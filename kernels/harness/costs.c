@@ -30,6 +30,7 @@ const struct costs costs_of_slow_server = {.base_byte_s = 1e-6 / BASE_PAGE_BYTES
                                            .checked_page_s = 0.3e-6,
                                            .line = {{10, 20}, {10, 20}, {10, 20}},
                                            .memory_ns = 120,
+                                           .flush_ns = 20,
                                            .core_hz = 2.5e9,
                                            .task_s = 6e-6,
                                            .wake_s = 33e-6};
@@ -74,8 +75,9 @@ static void probe_lines(struct costs *costs, unsigned char *bytes) {
         at = cycle_follow(bytes, steps);
         costs->line[i].load_ns = since_ns(&start_s, steps);
     }
-    flush_all(bytes, PROBE_BYTES);
     start_s = clock_thread_s();
+    flush_all(bytes, PROBE_BYTES);
+    costs->flush_ns = since_ns(&start_s, PROBE_BYTES / ELEMENT_BYTES);
     cycle_follow(at, WARM_UP_STEPS);
     costs->memory_ns = since_ns(&start_s, WARM_UP_STEPS);
 }
@@ -184,6 +186,5 @@ double costs_chase_s(double load_ns, size_t batches) {
 double costs_chase_cold_s(const struct costs *costs, double bytes, size_t batches) {
     double loads = chased(costs->memory_ns, batches) + WARM_UP_STEPS;
     if (bytes > COLD_BYTES) loads += (bytes - COLD_BYTES) / ELEMENT_BYTES / 16;
-    return (bytes / BASE_PAGE_BYTES * costs->memory_ns / 2 + loads * (costs->memory_ns + 2 * costs->line[0].load_ns)) /
-           1e9;
+    return (bytes / BASE_PAGE_BYTES * costs->memory_ns / 2 + loads * (costs->memory_ns + 2 * costs->flush_ns)) / 1e9;
 }

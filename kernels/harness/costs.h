@@ -19,6 +19,7 @@ struct costs {
         double lay_ns, load_ns; /* to lay a line of a cycle, and to load it then */
     } line[COSTS_SIZES];
     double memory_ns; /* to load a line from memory, with nothing else under way */
+    double flush_ns;  /* to flush a line */
     double core_hz;
     double task_s, wake_s; /* of a task that is handed out: CPU seconds to do so, and until all are woken */
 };
