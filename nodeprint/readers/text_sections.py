@@ -397,9 +397,12 @@ def _part(word: str) -> str:
     return "gpu" if plain in ("device", "gcd") else plain
 
 
-def host(section: Passage, results: int, own: Collection[int], where: str, *, is_stated: bool) -> str:
+def host(
+    section: Passage, results: int, own: Collection[int], where: str, *, is_stated: bool, may_span_nodes: bool
+) -> str:
     """The host that a section names, empty where it names none. It has so many `results`, whose figures are in its
-    `own` lines (from 1). If the user says whose it is (`is_stated`), lists of hosts are not looked for.
+    `own` lines (from 1). If the user says whose it is (`is_stated`), lists of hosts are not looked for. A single result
+    next to such a list is of the host that is named, unless its benchmark may span nodes.
 
     Raises NodeprintError where it names several hosts: nobody knows which figures are whose.
     """
@@ -415,12 +418,13 @@ def host(section: Passage, results: int, own: Collection[int], where: str, *, is
     listed = host_words.distinct([*section.listed, *(name for text in texts.values() for name in _listed(text))])
     listed = listed if len(listed) > 1 else _bare_list([*texts.values()])
     others = [name for name in listed if name not in stated]
-    if others and (results > 1 or not stated):
+    is_of_job = results > 1 or may_span_nodes
+    if others and (is_of_job or not stated):
         raise several_hosts([*stated, *others], where)
     counts = [int(match[1]) for text in texts.values() if (match := _NUMBER_OF_HOSTS.fullmatch(text))]
     number_of_hosts = max(counts, default=1)
-    if number_of_hosts > 1 and results > 1:
-        what = f"{results} results of a job on {number_of_hosts} nodes, and nothing marks which is whose"
+    if number_of_hosts > 1 and is_of_job:
+        what = f"a job on {number_of_hosts} nodes, and nothing marks which result is whose"
         raise NodeprintError(what, where=where, advice=GATHER)
     return stated[0] if stated else ""
 

@@ -39,6 +39,8 @@ from nodeprint.settings.texts import say
 _STREAM = "standard input"
 #: So many files of a folder that are no outputs are named; all are counted.
 _NAMED = 3
+#: Benchmarks by MPI: one result may be of all nodes of a job.
+_OVER_NODES = frozenset(("hpl", "hpcc", "hpcg", "osu", "imb"))
 #: So many lines of a text are looked at for the tool, and those of other forms.
 _FIRST = 1000
 
@@ -229,7 +231,8 @@ def _read(section: Passage, file: Path, below: str, where: str, *, is_stated: bo
         return [replace(part, source=part.source or "the output") for part in read]
     own = {value.line for part in read for value in part.values}
     results = sum(_results(part.values) for part in read)
-    named = text_sections.host(section, results, own, where, is_stated=is_stated)
+    may_span = any(reader.NAME in _OVER_NODES for _, found in parts for reader in found)
+    named = text_sections.host(section, results, own, where, is_stated=is_stated, may_span_nodes=may_span)
     source = "the host that the text names" if named else ""
     return [
         replace(

@@ -225,6 +225,16 @@ def test_single_file_without_a_host_is_rejected(tmp_path: Path) -> None:
     assert set(tool_logs.read_logs(tmp_path / "hpl.log", pattern="{node}.log").frame["node"]) == {"hpl"}
 
 
+@pytest.mark.parametrize("nodes", ["SLURM_JOB_NODELIST=cn[001-004]", "Nodes: cn001 cn002 cn003", "SLURM_NNODES=4"])
+def test_result_of_a_job_on_several_nodes_is_not_of_the_first(tmp_path: Path, nodes: str) -> None:
+    """A script prints its host and the job's nodes. STREAM is of this host, but HPL may be of all of them."""
+    (tmp_path / "job.log").write_text(f"hostname: cn001\n{nodes}\n{(OUTPUTS / 'hpl.txt').read_text()}")
+    with pytest.raises(NodeprintError, match=r"several hosts are named|a job on 4 nodes, and nothing marks which"):
+        tool_logs.read_logs(tmp_path / "job.log")
+    (tmp_path / "job.log").write_text(f"hostname: cn001\n{nodes}\n{stream(3000)}")
+    assert set(tool_logs.read_logs(tmp_path / "job.log").frame["node"]) == {"cn001"}
+
+
 def test_number_of_a_node_may_be_of_a_numa_node(tmp_path: Path) -> None:
     """As `node=0` in a script that is in a text with one result."""
     (tmp_path / "numa.md").write_text(f"{stream(3000)}node=0\n")
