@@ -52,9 +52,9 @@ def of_finding(finding: Finding, *, share: bool = False) -> xr.Dataset:
         "marked": xr.Variable("job", [job.shows for job in jobs]),
     }
     data = data.assign_coords(coordinates | tolerance_band.of_finding(finding))
-    effect = ends[finding.deciding][0]
     times = names.times(finding.effect, finding.tolerance)
-    heading = f"{_two_digits(effect, '+')}%: {times} times its tolerance, {tolerance_band.text(data, effect)}"
+    allowed = tolerance_band.text(data, finding.effect)
+    heading = f"{names.signed(finding.effect)}: {times} times its tolerance, {allowed}"
     size = abs(finding.effect_unit / (100 * finding.effect) / unit.size) if has_unit else 0.0
     return data.assign_attrs(heading=heading, unit=unit.name, unit_size=size)
 
@@ -207,11 +207,6 @@ def _name(ax: Axes, labels: list[str], values: np.ndarray[Any, Any], marked: Int
                 va="bottom",
                 color=style.color("alarm"),
             )
-
-
-def _two_digits(value: float, sign: str = "") -> str:
-    """A number of two digits, or a whole one, without an exponent."""
-    return f"{value:{sign}.2g}" if abs(value) < 99.5 else f"{value:{sign}.0f}"
 
 
 def _times(factor: float) -> Callable[[Any], Any]:

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from nodeprint.judge.outcome import Certainty
+from nodeprint.report import names
 from nodeprint.report.figures import interval_rows, own_places
 from nodeprint.report.figures.node_levels import levels, median_of_runs
 from tests.support.fleets import judged, made
@@ -21,8 +22,15 @@ def test_what_a_job_does_not_show_is_drawn_as_the_job_that_shows_it_most(state: 
     finding = replace(finding, state=state, effect=finding.by_job[deciding].effect, by_job=(first, healthy))
     data = interval_rows.of_finding(finding)
     assert (finding.deciding, int(data.marked.values.argmax())) == (deciding, deciding)
-    assert data.attrs["heading"].startswith("+11%: ")
+    assert data.attrs["heading"].startswith(f"{names.signed(finding.effect)}: ")
     drawn = levels(made("node003: core 17 +12%", jobs=2), finding.measurement, "node003")
     of_job = own_places._of_job(drawn, "node003", finding)
     rows = drawn.quantity.rows[3]
     assert of_job.tolist() == median_of_runs(drawn.quantity, rows[1 + deciding]).tolist()
+
+
+def test_heading_of_an_effect_has_the_effect_that_its_factor_is_of() -> None:
+    """Of an intermittent difference that only some runs of a job show, the effect is theirs and not the job's."""
+    (finding,) = judged("node003: core 17 +12%").verdict.nodes["node003"].findings
+    finding = replace(finding, state=Certainty.INTERMITTENT, effect=0.436, tolerance=0.106)
+    assert interval_rows.of_finding(finding).attrs["heading"].startswith("+43.6%: 4.1 times its tolerance")

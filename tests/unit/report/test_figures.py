@@ -365,9 +365,9 @@ def test_effect_shows_its_own_tolerance_and_every_run() -> None:
 @pytest.mark.parametrize(
     ("measurement", "effect", "tolerance", "heading"),
     [
-        ("bandwidth-nodes", -0.154, 1 - 1 / 1.1, "-15%: 1.7 times its tolerance, -9.09%"),
-        ("bandwidth-nodes", 2.04, 0.05, "+204%: 40.8 times its tolerance, +5%"),
-        ("chase-latency", 12.0, 0.05, "+1200%: 240 times its tolerance, ±5%"),
+        ("bandwidth-nodes", -0.154, 1 - 1 / 1.1, "-15.4%: 1.7 times its tolerance, -9.09%"),
+        ("bandwidth-nodes", 2.04, 0.05, "+204.0%: 40.8 times its tolerance, +5%"),
+        ("chase-latency", 12.0, 0.05, "+1200.0%: 240 times its tolerance, ±5%"),
     ],
 )
 def test_heading_of_an_effect_fits_a_small_figure(
