@@ -7,16 +7,16 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from tests.numbers.campaign import METRICS, Campaign, Json, component_words
+from tests.numbers.campaign import METRICS, Campaign, Json, component_words, metric_words
 from tests.numbers.fleet import in_tolerances
 from tests.numbers.statements import Statement, unfolded
 
 
 def false_claims(statement: Statement, campaign: Campaign) -> Iterator[str]:
     """What a statement claims and the data do not show."""
-    for rule in (_within, _most, _shared, _same, _all, _counted, _factor, _defined, _effects):
+    for rule in (_within, _most, _worst, _shared, _same, _both, _all, _measured, _counted, _factor, _defined, _effects):
         yield from rule(statement.text, campaign)
-    yield from (words for rule in (_outcomes, _headlines, _found) for words in rule(statement, campaign))
+    yield from (words for rule in (_outcomes, _headlines, _found, _closest) for words in rule(statement, campaign))
 
 
 def _within(text: str, campaign: Campaign) -> Iterator[str]:
@@ -68,6 +68,57 @@ def _same(text: str, campaign: Campaign) -> Iterator[str]:
             yield f"{match[0]}: {same} of {len(campaign.nodes)} are"
 
 
+def _closest(statement: Statement, campaign: Campaign) -> Iterator[str]:
+    """The node that is named as the closest to a tolerance has this agreement, of this metric and component."""
+    cells, text = dict(statement.cells), statement.text
+    row = re.search(r"^(.*), ([^\s,]+)$", cells.get("closest to its tolerance", ""))
+    named = [(cells["criterion"], row[2], cells["the same within"].rstrip("%"), row[1])] if row else []
+    named += [(text[: of.start()].rstrip(), of["node"], of["within"], of["what"]) for of in _CLOSEST.finditer(text)]
+    for metric, node, within, what in named:
+        half = 0.5 * 10.0 ** -len(within.partition(".")[2]) + 1e-9
+        agreements = campaign.nodes[node]["agreements"] if node in campaign.nodes else ()
+        if not any(
+            abs(100 * one["within"] - float(within)) <= half
+            and re.search(f"{metric_words(one['metric'])}$", metric.lower())
+            and all(re.search(word, what.lower()) for word in component_words(one["component"]))
+            for one in agreements
+        ):
+            yield f"{node} has no agreement within {within}% ({what})"
+
+
+_CLOSEST = re.compile(r"(?P<within>[\d.]+)% of [\d.]+% \((?P<what>(?:[^()]|\([^()]*\))*), (?P<node>[^\s(),]+)\)")
+
+
+def _worst(text: str, campaign: Campaign) -> Iterator[str]:
+    """No node of the worst class has a finding that hurts more than those of the node that is called the worst."""
+    for match in re.finditer(r"The worst is (\S+): ", text):
+        harm = {
+            name: (-_CLASSES.index(node["class"]), *max(map(_harm, findings)))
+            for name, node in campaign.nodes.items()
+            if (findings := [finding for finding in node["findings"] if not finding["waived"]])
+        }
+        if harm.get(match[1]) != max(harm.values(), default=None):
+            yield f"{match[1]} is not the worst: {max(harm, key=lambda name: harm[name])}"
+
+
+_CLASSES = ("FAIL", "WARN", "UNDETERMINED", "NOT COMPARED", "PASS")
+
+
+def _harm(finding: Json) -> tuple[int, float]:
+    """Wrong results and other events hurt most, then what a contract excludes, then the bad side of a tolerance."""
+    if not finding["measurement"] and not finding["component"]["term"].startswith("fabric-"):
+        return 3, 0.0
+    return (2, abs(finding["effect"])) if finding["id"] == "limit" else (finding["worse"], finding["times_tolerance"])
+
+
+def _both(text: str, campaign: Campaign) -> Iterator[str]:
+    """Two nodes that a caption calls the same are."""
+    for match in re.finditer(r"(\S+), a typical node, and (\S+), both SAME", text):
+        for name in match.groups():
+            if campaign.nodes[name]["outcome"] != "SAME":
+                yield f"{name} is {campaign.nodes[name]['outcome']}"
+
+
 def _all(text: str, campaign: Campaign) -> Iterator[str]:
     """All nodes are the same, or none is, as the verdict says."""
     same, count = campaign.verdict["fleet"]["counts"].get("SAME", 0), len(campaign.nodes)
@@ -78,6 +129,15 @@ def _all(text: str, campaign: Campaign) -> Iterator[str]:
         count,
     ):
         yield f"{same} of {count} are the same, not none"
+
+
+def _measured(text: str, campaign: Campaign) -> Iterator[str]:
+    """The nodes that are listed as measured are."""
+    for match in re.finditer(r"of \d+ measured: ([^\s\N{HORIZONTAL ELLIPSIS}]+)(?= \||$)", text):
+        listed = {name for part in re.split(r",(?![^\[]*\])", match[1]) for name in unfolded(part) or [part]}
+        measured = {name for name, node in campaign.nodes.items() if node["outcome"] != "NOT MEASURED"}
+        if listed != measured:
+            yield f"listed as measured, or not: {', '.join(sorted(listed ^ measured))}"
 
 
 def _counted(text: str, campaign: Campaign) -> Iterator[str]:
@@ -178,7 +238,7 @@ def _found(statement: Statement, campaign: Campaign) -> Iterator[str]:
 
 
 _OF_NODE = re.compile(
-    r"(?P<lies>[^|.]+?) of (?P<of>\S+) differs by [+-]|\d+ of \d+ runs of (?P<runs>[^|.]+?) are beyond"
+    r"(?P<lies>[^|.]+?) of (?P<of>\S+) differs by [+-]|\d+ of \d+ runs of (?P<runs>[^|.]+?) (?:is|are) beyond"
     r"|^(?:(?P<node>\S+): )?(?P<what>[^:|.]+?) [^\w\s(),.-] (?:seen|found|in) "
 )
 

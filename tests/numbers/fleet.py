@@ -131,9 +131,9 @@ def _criteria(campaign: Campaign) -> Iterator[Fact]:
         tolerances = _tolerances_of(campaign.deviations, metric)
         for left, values in (("^tolerance", tolerances), ("^detectable from", limits["effect"])):
             first, last = 100 * values.min(), 100 * values.max()
-            yield Fact(first, "%", rf"{left}: $", "", words, record)
-            yield Fact(first, "%", rf"{left}: $", " to ", words, record)
-            yield Fact(last, "%", rf"{left}: (\S+ to )?$", "", words, record)
+            is_range = last > 1.005 * first  # of a range no end is printed alone
+            yield Fact(first, "%", rf"{left}: $", " to " if is_range else "", words, record)
+            yield Fact(last, "%", rf"{left}: \S+ to $" if is_range else rf"{left}: (\S+ to )?$", "", words, record)
         for agreement in (agreement for agreement in fleet["agreements"] if agreement["metric"] == metric):
             of = (*words, *component_words(agreement["component"]))
             yield Fact(100 * agreement["within"], "%", r"^the same within: $", "", of, record)
@@ -230,7 +230,9 @@ def _fabric(fabric: Json, at: int) -> Iterator[Fact]:
 
 
 #: A value of the survey stands in a row with its name, or behind it.
-_SURVEYED = r"^(?!nodes|passes|runs|pairs|measured)[^:]+: (.*\D)?$|(is|have|cores|CPUs|L3) $|most nodes: $"
+_SURVEYED = (
+    r"^(?!nodes|passes|runs|pairs|measured|processors:|memory:)[^:]+: (.*\D)?$|(is|have|cores|CPUs|L3) $|most nodes: $"
+)
 
 
 def _fingerprint(fingerprint: Json, name: str) -> Iterator[Fact]:
@@ -238,6 +240,14 @@ def _fingerprint(fingerprint: Json, name: str) -> Iterator[Fact]:
         for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", str(value)):
             for unit in ("", "GiB"):
                 yield Fact(float(number), unit, _SURVEYED, record="survey")
+    sockets, cores = fingerprint.get("sockets"), fingerprint.get("cores")
+    if sockets and cores:
+        yield Fact(sockets, "", r"^processors: (.*; )?$", " x ", record="survey")
+        yield Fact(cores / sockets, "", r"^processors: .*, $", " cores each", record="survey")
+    if memory := fingerprint.get("memory_gib"):
+        yield Fact(float(memory), "GiB", r"^memory: (.*; )?$", record="survey")
+    for number in re.findall(r"\d+", f"{fingerprint.get('dimms')} {fingerprint.get('dimm_speed')}"):
+        yield Fact(float(number), "", r"^memory: .*GiB, .*$", record="survey")
     channels, speed = fingerprint.get("memory_channels"), str(fingerprint.get("dimm_rated_speed", "")).partition(" ")[0]
     if channels and speed.isdigit():  # eight bytes a transfer and channel
         yield Fact(8e6 * int(channels) * int(speed), "B/s", "at most $", "", (re.escape(name.lower()),))

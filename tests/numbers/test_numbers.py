@@ -114,6 +114,25 @@ _FALSE = {
         "node004, the node that differs most",
         "node001, the node that differs most",
     ),
+    "two nodes of which one is not the same": (
+        "core",
+        "node004, the node that differs most in core-to-core latency, on",
+        "node004, both SAME, on",
+    ),
+    "the headline names a node that is not the closest to its tolerance": (
+        "same",
+        "CCD 0, node002)",
+        "CCD 0, node001)",
+    ),
+    "a row names a node that is not the closest": ("same", "CCD 0, node002<", "CCD 0, node001<"),
+    "one of several tolerances is stated for all": ("same", ">2 to 10.7%<", ">2%<"),
+    "a node that was not measured is listed as measured": (
+        "not-measured",
+        "measured: node[000,002-006]",
+        "measured: node[000-006]",
+    ),
+    "a processor has as many cores as the node": ("sockets", "8 cores each", "16 cores each"),
+    "memory of another size": ("core", "1 GiB, 8 x", "2 GiB, 8 x"),
     "a figure has one tolerance for all parts": ("core", "tolerance of 4%", "tolerance of 10.7%"),
     "a figure names a node that is not the farthest": ("core", "node004 is farthest", "node001 is farthest"),
     "a wrong result is described as the system's": (
