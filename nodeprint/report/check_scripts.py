@@ -50,7 +50,8 @@ class Again(msgspec.Struct, frozen=True):
         if finding.component.term.startswith("fabric-"):
             return say("no_check", "fabric")
         if not finding.measurement:
-            return say("no_check", "wrong-result" if finding.id == "wrong-result" else "event")
+            cpus = finding.component.where.get("cpus") or "cores"
+            return say("no_check", "wrong-result" if finding.id == "wrong-result" else "event", cpus=cpus)
         if self.header.get("imported"):
             return say("no_check", "imported")
         if not self.header.get("kernel"):

@@ -307,7 +307,7 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
             kept = say("drain", "accepted", state=printable(state, 40), reason=printable(reason, 120))
             lines.append(f"# {printable(name)}: {node.outcome}, {kept}")
         else:
-            words = text.node_sentence(node) if fault is None else text.finding_sentence(fault)
+            words = text.reason_and_action({name: node})[0] if fault is None else text.finding_sentence(fault)
             why = f"nodeprint: {node.outcome}: {_in_short(printable(words))}"
             line = f"scontrol update NodeName={_quoted(name)} State=DRAIN Reason={_quoted(why)}"
             lines.append(f"# {line}" if mark else line)

@@ -19,7 +19,7 @@ from nodeprint.report.names import shortened
 from nodeprint.settings.texts import say
 from nodeprint.stats.mixture import MIXED, few_near
 
-_BINS, _BARS = 80, 16
+_BINS, BARS = 80, 16
 #: The smallest and largest extent of an axis of differences, percent.
 _LEAST_REACH, _MOST_REACH = 2.0, 60.0
 
@@ -146,7 +146,7 @@ def histogram(ax: Axes, data: xr.Dataset, style: Style) -> None:
     scale, values = scale_of(data), data.value.to_numpy()
     start, end = np.indices(values.shape)
     counted = values[np.isfinite(values) & ((start < end) if data.attrs["symmetric"] else (start != end))]
-    edges = np.linspace(scale.low, scale.high, _BARS + 1)
+    edges = np.linspace(scale.low, scale.high, BARS + 1)
     counts = np.histogram(np.clip(counted, scale.low, scale.high), bins=edges)[0]
     middles = (edges[1:] + edges[:-1]) / 2
     colors = style.map(scale.map)(Normalize(scale.low, scale.high)(middles))

@@ -150,7 +150,7 @@ def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
                 state_mark(finding),
                 finding_numbers(finding),
                 tuple(replace(figure, name=f"{name}-{figure.name}") for figure in figures),
-                (f"Next: {text.remedy(finding)} {_next(campaign, name)}".rstrip(),),
+                (_next(campaign, name, text.remedy(finding)),),
                 (),
                 None,
                 (linked[name],) if name in linked else (),
@@ -163,8 +163,8 @@ def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
     return blocks
 
 
-def _next(campaign: Campaign, node: str) -> str:
-    """Return the next command for a node: a further job if that would decide, or else one after the remedy.
+def _next(campaign: Campaign, node: str, remedy: str) -> str:
+    """Return the next step for a node: a further job if that would decide and then the remedy, or else a job after it.
 
     Imported data must be remeasured by the program that they came from.
     """
@@ -172,8 +172,8 @@ def _next(campaign: Campaign, node: str) -> str:
     folder = campaign.folder or Path(campaign.verdict.campaign)
     again = campaign.verdict.nodes[node].outcome.entry.again
     if campaign.verdict.imported:
-        return say("next_command", "imported" if again else "imported_after")
-    return say("next_command", "again" if again else "after", command=config.again(folder, name))
+        return say("next_step", "imported" if again else "imported_after", remedy=remedy)
+    return say("next_step", "again" if again else "after", remedy=remedy, command=config.again(folder, name))
 
 
 def _between_cores(campaign: Campaign) -> list[Section]:

@@ -197,8 +197,13 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
 
 
 def main_cells(verdict: NodeVerdict) -> Table:
-    """Return the table of the main results: memory latency and bandwidth, caches and clocks."""
-    shown = cell_table(tuple(replace(cell, worst={}) for cell in verdict.cells if is_on_paper(cell.measurement)))
+    """Return the table of the main results: memory latency and bandwidth, caches and clocks.
+
+    Rows of a measurement with a finding also have the worst place: a median over all places is not that of the finding.
+    """
+    odd = {finding.measurement for finding in verdict.counted}
+    cells = (cell for cell in verdict.cells if is_on_paper(cell.measurement))
+    shown = cell_table(tuple(cell if cell.measurement in odd else replace(cell, worst={}) for cell in cells))
     return replace(shown, wide=-1)
 
 

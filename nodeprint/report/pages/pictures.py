@@ -157,7 +157,8 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int) -> tup
         return ()
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
     tolerance, component = f"{finding.tolerance * 100:.3g}%", names.component(finding.component)
-    alt = say("alt", "runs", beyond=beyond, runs=len(finding.runs), component=component, tolerance=tolerance)
+    values = {"component": component, "tolerance": tolerance, "verb": "is" if beyond == 1 else "are"}
+    alt = say("alt", "runs", beyond=beyond, runs=len(finding.runs), **values)
     data = interval_rows.of_finding(finding, share=finding.unit == "share")
     return (picture(campaign, node, f"runs-{number}", interval_rows.intervals, data, SMALL, alt),)
 
@@ -186,9 +187,21 @@ def histogram(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictu
 def _histogram(
     campaign: Campaign, subject: str, node: str, measurement: str, data: xr.Dataset, width: float
 ) -> Picture:
-    caption = say("figures", "pairs_counted", node=_called(campaign, node, measurement), extent=_extent(data))
+    beyond = say("figures", "pairs_beyond") if _is_cut(data) else ""
+    called = _called(campaign, node, measurement)
+    caption = say("figures", "pairs_counted", node=called, extent=_extent(data), beyond=beyond)
     name = f"{measurement}-histogram" if subject == node else f"{measurement}-histogram-{node}"
     return picture(campaign, subject, name, distributions.histogram, data, width, caption)
+
+
+def _is_cut(*matrices: xr.Dataset) -> bool:
+    """Tell whether values lie visibly beyond the color scale of their matrix, by a step of its colors or more."""
+    for data in matrices:
+        low, high = data.value.attrs["low"], data.value.attrs["high"]
+        step = (high - low) / distributions.BARS
+        if float(data.value.min()) < low - step / 2 or float(data.value.max()) > high + step / 2:
+            return True
+    return False
 
 
 def _extent(data: xr.Dataset) -> str:
@@ -513,6 +526,8 @@ def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture
             caption += say("figures", "two_inside", component=_finest(inside[0]))
         if limits is not None:
             data = tuple(matrix.scaled(square, *limits) for square in data)
+        elif _is_cut(*data):
+            caption += say("figures", "two_beyond")
         name = "two-nodes-messages" if messages else "two-nodes"
         yield picture(campaign, CLUSTER, name, side_by_side.side_by_side, data, PAGE, caption)
         if messages:
@@ -528,7 +543,7 @@ def _finest(data: xr.Dataset) -> str:
 def _of_two(typical: NodeVerdict, farthest: NodeVerdict, measurement: str) -> str:
     """Return the caption key of two nodes in a measurement; among a few that differ, none is typical."""
     if not farthest.counted:
-        return "same"
+        return "same" if typical.outcome is Outcome.SAME is farthest.outcome else "unverified"
     if typical.counted:
         return "both"
     return "differs" if any(finding.measurement == measurement for finding in farthest.counted) else "found"

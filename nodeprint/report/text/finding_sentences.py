@@ -206,8 +206,8 @@ def runs_beyond(finding: Finding) -> str:
     beyond = sum(runs_past(finding, job) for job in finding.by_job)
     jobs, runs = names.counted(len(finding.by_job), "job"), names.counted(len(finding.runs), "run")
     if beyond == len(finding.runs):
-        return say("finding_all_runs", runs=runs, jobs=jobs)
-    return say("finding_runs", count=beyond, runs=runs, jobs=jobs)
+        return say("finding_only_run") if beyond == 1 else say("finding_all_runs", runs=runs, jobs=jobs)
+    return say("finding_runs", count=beyond, runs=runs, jobs=jobs, verb="is" if beyond == 1 else "are")
 
 
 def remedy(finding: Finding) -> str:

@@ -17,7 +17,7 @@ from nodeprint.report.text.agreement_sentences import same_node_of, short_agreem
 from nodeprint.report.text.disturbances import disturbed_first
 from nodeprint.report.text.finding_sentences import component_in_words, finding_sentence
 from nodeprint.report.text.notes import memory_warnings
-from nodeprint.report.text.wording import measured, named, sentence
+from nodeprint.report.text.wording import is_channel, measured, named, noun_phrase, sentence
 from nodeprint.settings.texts import say
 
 #: Nodes of an outcome that the first line names; more are counted.
@@ -151,7 +151,7 @@ def _with_worst(node: str, finding: Finding) -> str:
     return say(
         "first_line_worst",
         node=printable(node, 60),
-        component=component_in_words(finding),
+        component=noun_phrase(finding) if is_channel(finding) else component_in_words(finding),
         effect=names.signed(finding.effect),
         tolerance=names.tolerance(finding.tolerance),
     )

@@ -159,8 +159,11 @@ def peak(node: NodeVerdict) -> list[str]:
     if memory is not None and "bandwidth" in shown:
         source = "by_processor" if memory.by_processor else "by_modules"
         less = say("peak", "less", memory=memory.name) if memory.could_be_more else ""
-        rate, by = names.quantity(memory.most_bytes_per_s, "B/s"), say("peak", source)
-        words.append(say("peak", "bandwidth", memory=memory.most_name, rate=rate, source=by, less=less))
+        whole = names.quantity(memory.most_bytes_per_s, "B/s")
+        shares = {names.quantity(row.peak, "B/s") for row in node.cells if row.peak and "own node" in row.name}
+        of_node = "".join(say("peak", "of_node", rate=share) for share in shares - {whole})
+        values = {"rate": whole, "of_node": of_node, "source": say("peak", source), "less": less}
+        words.append(say("peak", "bandwidth", memory=memory.most_name, **values))
     return words + ([say("peak", "load", flops=cycle)] if "load" in shown else [])
 
 

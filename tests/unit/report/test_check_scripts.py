@@ -15,7 +15,7 @@ import pytest
 
 from nodeprint.cli.shared import judge_and_write
 from nodeprint.data.store import node_states
-from nodeprint.judge.verdict import Finding
+from nodeprint.judge.verdict import Component, Finding
 from nodeprint.report import check_scripts, documents, names, protocol, text, verdict_files
 from nodeprint.settings.measurements import measurements
 from tests.support import blocks, verdicts
@@ -250,11 +250,17 @@ def test_names_of_nodes_make_short_names_of_files() -> None:
 def test_what_one_node_cannot_check_says_why() -> None:
     header = {"kernel": "coherence"}
     link = verdicts.fabric().findings[0]
+    wrong = Component("wrong-result", "wrong-result", {"cpus": "3"})
     for finding, head, why in (
         (link, header, "between nodes"),
         (verdicts.finding(), {}, "not in this campaign"),
         (verdicts.finding(), header, "no single value"),
         (verdicts.finding(measurement=""), header, "The system counted it"),
+        (
+            verdicts.finding(id="wrong-result", measurement="", component=wrong),
+            header,
+            "`kernels/build/load --op check --cpus 3 ",
+        ),
         (verdicts.finding(), {"imported": {"format": "x"}}, "another tool"),
     ):
         assert why in check_scripts.Again(finding, head).why_not

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from nodeprint.judge.judge import judge
-from nodeprint.judge.outcome import Certainty
+from nodeprint.judge.outcome import Certainty, Outcome
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures.node_levels import levels, median_of_runs
 from nodeprint.report.pages import pictures
@@ -81,3 +81,24 @@ def test_two_nodes_have_the_colors_of_the_pairs_of_the_finding() -> None:
     assert campaign.verdict.nodes[NODE].counted
     (picture,) = pictures.two_nodes(campaign)
     assert "the finding's pairs beyond their tolerance" in picture.caption
+
+
+def test_two_nodes_are_called_the_same_only_if_both_are() -> None:
+    campaign = Campaign(judged().verdict, made())
+    (picture,) = pictures.two_nodes(campaign)
+    assert "both SAME, on one scale" in picture.caption
+    nodes = {name: replace(node, outcome=Outcome.INCONCLUSIVE) for name, node in campaign.verdict.nodes.items()}
+    (other,) = pictures.two_nodes(Campaign(replace(campaign.verdict, nodes=nodes), made()))
+    assert "SAME" not in other.caption and "a typical node" in other.caption
+
+
+def test_captions_say_that_values_lie_beyond_the_scale() -> None:
+    """The maximum below a matrix of messages may be beyond its scale, where no bar of the histogram is."""
+    plan = Plan(preset("naples-2x32"), nodes=4, runs=2, linktest=True, cells=False)
+    campaign = Campaign(judge(simulated := fleet(plan)).verdict, simulated)
+    captions = [picture.caption for picture in pictures.two_nodes(campaign, messages=True)]
+    assert not any("beyond" in caption for caption in captions)
+    (of_messages,) = (of for of in simulated.quantities if of.measurement == "linktest-node")
+    of_messages.values[..., 5] *= 3
+    of_far = [picture.caption for picture in pictures.two_nodes(Campaign(campaign.verdict, simulated), messages=True)]
+    assert all("beyond" in caption for caption in of_far)

@@ -6,6 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from nodeprint.judge.outcome import Certainty, Outcome, ReasonDetail
 from nodeprint.judge.verdict import Component, Disturbance, NodeVerdict, Reason
 from nodeprint.report import documents, pdf, text, verdict_files
@@ -57,6 +59,14 @@ def test_nodes_without_findings_have_a_row_with_their_action() -> None:
     rows = table({**nodes, "e": verdicts.node()}).rows
     assert {row[0] for row in rows} == set("abcd") and all(row[-1] for row in rows)
     assert rows[0][0] == "a", "a warning stands before what is undetermined"
+
+
+@pytest.mark.parametrize("why", ReasonDetail)
+def test_every_reason_without_a_finding_has_an_action(why: ReasonDetail) -> None:
+    node = verdicts.node(Outcome.INCONCLUSIVE, reasons=(Reason(Outcome.INCONCLUSIVE, why),))
+    _, action = text.reason_and_action({"cn1": node})
+    has_own = why in (ReasonDetail.WRONG, ReasonDetail.UNRESOLVED)  # that of the finding, and in the reason
+    assert bool(action) is not has_own
 
 
 def test_a_value_of_one_node_is_not_printed_for_all() -> None:

@@ -113,7 +113,9 @@ def test_finding_says_how_many_runs_show_it() -> None:
     assert text.runs_beyond(verdicts.finding()) == "All 18 runs of 2 jobs are beyond the tolerance."
     weak = verdicts.finding()
     first = replace(weak.by_job[0], runs={"job1/run1": 0.059, "job1/run2": 0.039})
-    assert text.runs_beyond(replace(weak, by_job=(first,))) == "1 of 2 runs in 1 job are beyond the tolerance."
+    assert text.runs_beyond(replace(weak, by_job=(first,))) == "1 of 2 runs in 1 job is beyond the tolerance."
+    only = replace(first, runs={"job1/run1": 0.059})
+    assert text.runs_beyond(replace(weak, by_job=(only,))) == "Its only run is beyond the tolerance."
 
 
 def test_nodes_with_equal_reasons_share_a_line_and_findings_do_not() -> None:
@@ -294,5 +296,9 @@ def test_a_memory_channel_is_named_with_both_values() -> None:
     sentence = text.finding_sentence(found)
     assert sentence.startswith("A memory channel of NUMA node 1 is probably missing or slow: memory bandwidth 11.9%")
     assert "(99 of 112 GB/s, mean of 4 streams" in sentence and "bandwidth-nodes" not in sentence
+    line = text.first_line(
+        verdicts.verdict({"cn1": verdicts.node(Outcome.DEVIATES, findings=(found,)), "cn2": verdicts.node()})
+    )
+    assert "cn1 (memory bandwidth of NUMA node 1 from its own CPUs -11.9%, tolerance 4.8%)" in line
     other = text.finding_sentence(replace(found, consistent_with=("memory-speed",)))
     assert other.startswith("Memory bandwidth of NUMA node 1 from its own CPUs is 11.9% lower")
