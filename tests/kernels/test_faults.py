@@ -57,8 +57,8 @@ def begun(out: Path, *command: str | Path) -> subprocess.Popen[str]:
 
 def test_a_worker_that_is_back_on_its_cpu_at_the_end_of_a_task_was_moved(tmp_path: Path) -> None:
     need(cpus=2)
-    kernel = [built() / "jitter", "--op", "detours", "--cpus", str(ALLOWED[0]), "--seconds", "2", "--passes", "1"]
-    with begun(tmp_path / "r.jsonl", *kernel) as process:
+    arguments = ["--op", "detours", "--cpus", str(ALLOWED[0]), "--seconds", "2", "--passes", "1"]
+    with begun(tmp_path / "r.jsonl", built() / "jitter", *arguments) as process:
         (worker,) = {int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()} - {process.pid}
         ran = Path(f"/proc/{process.pid}/task/{worker}/schedstat")
         for cpu in (ALLOWED[1], ALLOWED[0]):

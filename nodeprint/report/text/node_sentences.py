@@ -9,7 +9,6 @@ import msgspec
 
 from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import printable
-from nodeprint.judge import messages
 from nodeprint.judge.outcome import Outcome, ReasonDetail
 from nodeprint.judge.verdict import Agreement, Disturbance, Epoch, Group, NodeVerdict, Reason
 from nodeprint.machine import fingerprint
@@ -127,7 +126,7 @@ def reason_and_action(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] 
     busy = why is ReasonDetail.UNRESOLVED and any(taken_most(member.disturbances) for member in alike)
     of_table = [agreement for agreement in first.agreements if is_metric(agreement.measurement)]
     if why is ReasonDetail.ONE_RUN and of_table:
-        of_pairs = any(agreement.component.component_type == messages.NODE for agreement in of_table)
+        of_pairs = any(agreement.component.term.startswith("fabric-") for agreement in of_table)
         key = "one run of pairs" if of_pairs else "one run of a table"
     key = "busy" if busy else key
     words = say("reasons", key, **{**values, "open": _open(alike)} if busy else values)
