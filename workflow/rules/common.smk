@@ -233,3 +233,12 @@ def stop_where_another_executor_measures():
         f"{CONFIG}: launch: with `{SETTINGS.launch}` nodes are measured through the executor `{right}` alone, as "
         f"`{plugin.name}` would measure other hosts under their names: call `{CALL}`{other}"
     )
+
+
+def node_reports(wildcards):
+    """The node reports, which no rule can declare as outputs. As inputs they are part of `snakemake --report`, too."""
+    checkpoints.report.get()
+    pages = (CAMPAIGN / "report").glob("*.pdf")
+    paths = sorted(path for path in pages if path.name != "cluster.pdf")
+    keys = {"category": "Node reports"}
+    return [report(path, labels={"node": path.stem}, **keys) for path in paths]

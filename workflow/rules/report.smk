@@ -19,15 +19,6 @@ checkpoint report:
         "{params.nodeprint} report {params.campaign:q} >{log:q}"
 
 
-def node_reports(wildcards):
-    """The node reports, which no rule can declare as outputs. As inputs they are part of `snakemake --report`, too."""
-    checkpoints.report.get()
-    pages = (CAMPAIGN / "report").glob("*.pdf")
-    paths = sorted(path for path in pages if path.name != "cluster.pdf")
-    keys = {"category": "Node reports"}
-    return [report(path, labels={"node": path.stem}, **keys) for path in paths]
-
-
 # The last step says whether every node has an outcome. One that was lost is tried again by the next call, also by
 # Snakemake's own: it discovers anew then.
 rule complete:
