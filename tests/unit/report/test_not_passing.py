@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -84,9 +85,23 @@ def test_a_value_of_one_node_is_not_printed_for_all() -> None:
     assert line.text.startswith("on 4 nodes, most on n003: Run 3 of job1 is 79.1% off")
 
 
-def test_750_findings_are_all_named_on_six_pages(tmp_path: Path) -> None:
+def _of_cores() -> dict[str, NodeVerdict]:
+    return {f"cn{2 * n:04}": slow(0.05 + n / 5000, core=n % 64) for n in range(750)}
+
+
+def _of_metrics() -> dict[str, NodeVerdict]:
+    """Few rows of many nodes with short words, and one of a sentence over all columns but the first."""
+    whole = Component("node", "whole", {})
+    nodes = {f"cn{2 * n:04}": slow(0.05 + n / 5000, measurement=f"m{n % 4}", component=whole) for n in range(750)}
+    open_ = verdicts.agreement(within=0.06, share=1.5, remedy="none")
+    reason = Reason(Outcome.INCONCLUSIVE, ReasonDetail.UNRESOLVED)
+    return {**nodes, "dn1": verdicts.node(Outcome.INCONCLUSIVE, agreements=(open_,), reasons=(reason,))}
+
+
+@pytest.mark.parametrize("made", [_of_cores, _of_metrics])
+def test_750_findings_are_all_named_on_six_pages(made: Callable[[], dict[str, NodeVerdict]], tmp_path: Path) -> None:
     need("pdftotext")
-    nodes = {f"cn{2 * n:04}": slow(0.05 + n / 5000, core=n % 64) for n in range(750)}
+    nodes = made()
     verdict_files.write(verdicts.verdict(nodes), tmp_path)
     task = documents.Task(tmp_path, tmp_path / "report", (), figures=None, pseudonyms=False)
     with pdf.Printer() as printer:
