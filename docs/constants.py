@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "nodeprint"
 #: Modules whose numbers decide an outcome.
 MODULES = (
     "stats/disagreement", "stats/gaps", "stats/intervals", "stats/measuring_order", "stats/mixture", "stats/peers",
-    "stats/rounds", "stats/runs", "stats/strata",
+    "stats/rounds", "stats/runs", "stats/strata", "data/job/fabric_times",
     "data/job/whole_runs", "judge/baseline", "judge/causes", "judge/control_nodes", "judge/deviations",
     "judge/expected", "judge/figures", "judge/findings", "judge/fleet", "judge/groups", "judge/joined", "judge/judge",
     "judge/agreements", "judge/measuring_time", "judge/messages", "judge/nodes", "judge/pairs", "judge/achieved",

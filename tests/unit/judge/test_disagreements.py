@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import tarfile
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -161,8 +161,7 @@ SIXTEEN = Path(__file__).parents[2] / "data" / "sixteen-cpus.tar.gz"
 
 
 def test_a_real_guest_whose_host_moves_its_cpus_is_named(tmp_path: Path) -> None:
-    with tarfile.open(SIXTEEN) as archive:
-        archive.extractall(tmp_path, filter="data")
+    subprocess.run(["tar", "-xzf", SIXTEEN, "-C", tmp_path], check=True)  # Python warns of it, or lacks the filter
     verdict = campaign.judge(tmp_path / "many-cores").verdict
     (moved,) = [found for found in of_node(verdict, "vm") if found.kind == "cpus-moved"]
     assert (moved.low_in, moved.high_in, moved.unit) == ("job1/run3", "job1/run1", "ns")

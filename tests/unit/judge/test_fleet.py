@@ -41,7 +41,9 @@ def test_groups_have_letters_and_from_the_27th_on_numbers() -> None:
 
 def _population(hours: Sequence[float] = (), fields: Sequence[dict[str, str]] = (), **changes: Any) -> Any:
     nodes = [PackedNode(f"n{i}", fingerprint=of) for i, of in enumerate(fields)]
-    return SimpleNamespace(fleet=SimpleNamespace(nodes=nodes), rules=Acceptance(), hours=hours.__getitem__, **changes)
+    return SimpleNamespace(
+        fleet=SimpleNamespace(nodes=nodes, folder=None), rules=Acceptance(), hours=hours.__getitem__, **changes
+    )
 
 
 @pytest.mark.parametrize(
