@@ -63,6 +63,9 @@ def strange(folder: Path, free_mib: tuple[int, ...], allowed: str, **sysfs: str)
     known = {"devices/system/cpu/online": f"0-{max(ALLOWED)}", "devices/system/node/has_memory": memory}
     write(folder / "sys", {**known, **nodes, **sysfs})
     write(folder / "proc", {"self/status": f"Name:\tx\nMems_allowed:\t1\nMems_allowed_list:\t{allowed}"})
+    maps = folder / "proc/self/numa_maps"  # where memory of the real process lies
+    if not maps.is_symlink():
+        maps.symlink_to("/proc/self/numa_maps")
     return os.environ | {"NODEPRINT_SYSFS": str(folder / "sys"), "NODEPRINT_PROCFS": str(folder / "proc")}
 
 
