@@ -57,8 +57,8 @@ GROUPS = (
 class Operation:
     """An operation with arguments that keep it short, and what can go wrong with it.
 
-    `memory`: it asks for the NUMA node of its pages; `checks`: it looks at the numbers that it calculates; `count`: how
-    many CPUs it measures, of which one leaves another to others.
+    `memory`: it asks for the NUMA node of its pages. `checks`: it looks at the numbers that it calculates. `count`: the
+    number of CPUs that it measures; an operation on one CPU leaves the second free.
     """
 
     name: str

@@ -543,7 +543,7 @@ def _finest(data: xr.Dataset) -> str:
 def _of_two(typical: NodeVerdict, farthest: NodeVerdict, measurement: str) -> str:
     """Return the caption key of two nodes in a measurement; among a few that differ, none is typical."""
     if not farthest.counted:
-        return "same" if typical.outcome is Outcome.SAME is farthest.outcome else "unverified"
+        return "same" if {typical.outcome, farthest.outcome} == {Outcome.SAME} else "unverified"
     if typical.counted:
         return "both"
     return "differs" if any(finding.measurement == measurement for finding in farthest.counted) else "found"
