@@ -227,7 +227,8 @@ static const struct shape ladder_shape = {members_of_rung, own_node, 2};
 
 /* ---- memory ---- */
 
-/* Bytes of each thread's slice of each buffer that it goes through by turns: room for its part of each array. */
+/* Bytes of each thread's slice of each buffer that it goes through by turns: room for its part of each array. A part is an
+ * odd number of chunks: a power of two apart, lines at the same place of two arrays are in the same banks of the memory. */
 static size_t slice_of(const struct run *run, const struct unit *unit, const size_t *roles, size_t count,
                        size_t sources) {
     struct cpulist cpus = {0};
@@ -235,8 +236,8 @@ static size_t slice_of(const struct run *run, const struct unit *unit, const siz
     /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a cell is planned for memory that is there */
     size_t part = (footprint_of_each(&cpus) + sources - 1) / sources;
     cpulist_free(&cpus);
-    return (part + CHUNK_BYTES - 1) / CHUNK_BYTES * CHUNK_BYTES *
-           stream_arrays((enum stream)unit->key[shape->stream_key]);
+    size_t chunks = ((part + CHUNK_BYTES - 1) / CHUNK_BYTES) | 1;
+    return chunks * CHUNK_BYTES * stream_arrays((enum stream)unit->key[shape->stream_key]);
 }
 
 /* Streams' shares: the slices of a buffer go to the roles that use it, in their order. `threads` gets how many there are
