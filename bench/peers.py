@@ -211,7 +211,7 @@ def multichase_contest(cpu: int) -> Contest | None:
     return Contest(
         "multichase, 256 MiB",
         ours,
-        lambda: {"load": float(said("taskset", "-c", str(cpu), program, *words).split()[-1])},
+        lambda: {"load": float(said(*in_turns(), "taskset", "-c", str(cpu), program, *words).split()[-1])},
         (0.95, 1.05),
     )
 
