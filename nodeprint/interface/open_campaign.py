@@ -27,7 +27,6 @@ from nodeprint.report.figures import (
     interval_rows,
     matrix,
     matrix_tables,
-    own_places,
     render,
     side_by_side,
     strips,
@@ -192,8 +191,8 @@ class Plot:
             between = fabric.of_finding(self._campaign.verdict.fabric, deviation)
             return _drawn(strips.strip, fabric.own_messages(between, deviation), ax)
         levels = self._levels(deviation.measurement, node)
-        peers = own_places.unsuspected_peers(self._campaign.verdict, levels, node)
-        return _drawn(strips.strip, own_places.own_places(levels, node, deviation, peers), ax)
+        peers = strips.unsuspected_peers(self._campaign.verdict, levels, node)
+        return _drawn(strips.strip, strips.own_places(levels, node, deviation, peers), ax)
 
     def agreements(self, *, ax: Axes | None = None) -> Axes:
         """How much of each tolerance every node uses."""

@@ -18,10 +18,10 @@ from nodeprint.errors import NodeprintError
 from nodeprint.report.figures import tolerance_band
 from nodeprint.report.figures.figure_data import named, title_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
-from nodeprint.report.figures.own_places import dim_name
 from nodeprint.report.figures.part_levels import letters, size_pt
 from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.render import Frame, primitive
+from nodeprint.report.figures.strips import dim_name
 from nodeprint.report.figures.style import Style
 from nodeprint.report.message_rates import messages_at_once
 from nodeprint.report.names import binary_size, row, shortened
@@ -67,12 +67,7 @@ def lines(each: Sequence[xr.Dataset], x_title: str, y_title: str, **how: Any) ->
     return out.assign_attrs(how)
 
 
-def _frame(data: xr.Dataset, width: float) -> Frame:
-    """Axes, with the legend above."""
-    return Frame(width, 34.0 if data.attrs.get("bars") else 42.0)
-
-
-@primitive(_frame)
+@primitive(lambda data, width: Frame(width, 34.0 if data.attrs.get("bars") else 42.0))
 def curve(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw the lines with their ranges, told apart by color, dashes and markers, before the tolerance if there is one.
 

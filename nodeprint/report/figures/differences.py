@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from textwrap import wrap
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from matplotlib.transforms import offset_copy
 
 from nodeprint.data.places.layout import Ints
 from nodeprint.judge.agreements import metric_of
-from nodeprint.judge.verdict import Finding, Group, NodeVerdict
+from nodeprint.judge.verdict import Group, NodeVerdict
 from nodeprint.report.figures import tolerance_band
 from nodeprint.report.figures.figure_data import named, title_of
 from nodeprint.report.figures.node_levels import Floats
@@ -49,17 +50,14 @@ def of_nodes(
     """
     by_metric: dict[str, dict[str, float]] = {metric: {} for metric in names}
     for name, node in nodes.items():
+        relative = [f for f in node.findings if f.tolerance and not (f.of_limit or f.baseline)]
         for agreement in node.agreements:
             if agreement.metric in by_metric and np.isfinite(agreement.effect) and agreement.tolerance:
                 effects = [agreement.effect / tolerance_band.toward(agreement)]
-                effects += [f.effect / f.tolerance for f in node.findings if _is_difference(f, agreement.metric)]
+                effects += [f.effect / f.tolerance for f in relative if metric_of(f) == agreement.metric]
                 by_metric[agreement.metric][name] = max(effects, key=abs)
     rows = {names[metric]: values for metric, values in by_metric.items() if len(values) > 1}
     return differences_of(rows, {}, say("axes", "in_tolerances"), marked) if rows else None
-
-
-def _is_difference(finding: Finding, metric: str) -> bool:
-    return metric_of(finding) == metric and not (finding.of_limit or finding.baseline) and bool(finding.tolerance)
 
 
 def of_groups(groups: Sequence[Group], place: str) -> xr.Dataset | None:
@@ -102,13 +100,7 @@ def outside(data: xr.Dataset) -> npt.NDArray[np.bool_]:
     return np.asarray((np.abs(data.value) > 1) & data.marked)
 
 
-def _frame(data: xr.Dataset, width: float) -> Frame:
-    """A row of 9 mm for each metric."""
-    rows = data.sizes["metric"]
-    return Frame(width, (9.0 if rows > 1 else 18.0) * rows)
-
-
-@primitive(_frame)
+@primitive(lambda data, width: Frame(width, 18.0 if (rows := data.sizes["metric"]) == 1 else 9.0 * rows))
 def differences(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw every node as a point between the tolerances, and those with findings as triangles with their names."""
     values, nodes = data.value.to_numpy(), data.node.to_numpy().tolist()
@@ -139,41 +131,23 @@ def differences(ax: Axes, data: xr.Dataset, style: Style) -> None:
         y = at + 0.62 * (((np.cumsum(measured[at]) - 1) * _GOLDEN) % 1 - 0.5)
         for number, group in enumerate(groups):
             chosen = measured[at] & ~triangles[at] & (of_node == group)
-            ax.plot(
-                row[chosen],
-                y[chosen],
-                linestyle="",
-                marker=_SIGNS[number % len(_SIGNS)],
-                markersize=2.6,
-                color=style.series[number % len(style.series)],
-                alpha=0.75,
-                rasterized=as_image,
-                label=f"group {group}" if group and not at else None,
-            )
+            marker, color = _SIGNS[number % len(_SIGNS)], style.series[number % len(style.series)]
+            label = f"group {group}" if group and not at else None
+            look: dict[str, Any] = {"linestyle": "", "markersize": 2.6, "alpha": 0.75, "rasterized": as_image}
+            ax.plot(row[chosen], y[chosen], marker=marker, color=color, label=label, **look)
         beyond = triangles[at]
         ax.plot(row[beyond], y[beyond], linestyle="", marker="^", markersize=4, color=style.color("alarm"))
         _name(ax, nodes, row, y, np.flatnonzero(beyond), most, style)
-    ax.set_yticks(range(len(names)), [_lines(name, letters(ax, 0.4, style)) for name in names])
+    most_letters = max(min(_LETTERS, letters(ax, 0.4, style)), 12)  # of a line, beside which the points have room
+    ax.set_yticks(range(len(names)), ["\n".join(wrap(name, most_letters)) for name in names])
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.set_xlabel(wrapped(title, size_pt(ax)[0], style))
     if len(groups) > 1:
         ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=len(groups), borderaxespad=2.0)
+    pen: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": style.smallest_letters_pt}
     for side in (-1, 1):
-        ax.text(
-            side,
-            1.02,
-            "tolerance",
-            transform=ax.get_xaxis_transform(),
-            ha="center",
-            va="bottom",
-            fontsize=style.smallest_letters_pt,
-        )
-
-
-def _lines(name: str, most: int) -> str:
-    """A name in lines that leave room for the points."""
-    return "\n".join(wrap(name, max(min(_LETTERS, most), 12)))
+        ax.text(side, 1.02, "tolerance", transform=ax.get_xaxis_transform(), **pen)
 
 
 def _name(ax: Axes, nodes: Sequence[str], row: Floats, y: Floats, beyond: Ints, most: int, style: Style) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -85,12 +87,7 @@ def _class(name: str, values: Floats, others: Floats, unit: Unit, more: str = ""
     return xr.Dataset({"value": ("pair", 100 * (np.concatenate([own, theirs]) / median - 1))}, coordinates)
 
 
-def _rows(data: xr.Dataset, width: float) -> Frame:
-    """Return a frame with a row for each class."""
-    return Frame(width, 7.5 * len(np.unique(data.label.to_numpy())))
-
-
-@primitive(_rows)
+@primitive(lambda data, width: Frame(width, 7.5 * len(np.unique(data.label.to_numpy()))))
 def classes(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw each class: the node's filled distribution over the outline of the peers', and its median."""
     values, of_peers, label = (data[name].to_numpy() for name in ("value", "of_peers", "label"))
@@ -106,16 +103,9 @@ def classes(ax: Axes, data: xr.Dataset, style: Style) -> None:
             clipped = np.clip(of_class, -reach, reach)  # the outermost bins include the values beyond
             counts = np.histogram(clipped, bins=_BINS, range=(-reach, reach))[0]
             top = row - 0.85 * counts / counts.max()
-            ax.fill_between(
-                middles,
-                row,
-                top,
-                step="mid",
-                facecolor=style.colors[color if filled else "wash"],
-                edgecolor=style.colors[color],
-                linewidth=0.6,
-                alpha=0.55 if filled else 1.0,
-            )
+            pen: dict[str, Any] = {"edgecolor": style.colors[color], "alpha": 0.55 if filled else 1.0}
+            pen["facecolor"] = style.colors[color if filled else "wash"]
+            ax.fill_between(middles, row, top, step="mid", linewidth=0.6, **pen)
         own = float(np.median(values[~of_peers & (label == name)]))
         ax.plot([own] * 2, [row, row - 0.9], color=style.colors["ink"], linewidth=1.0)
     ax.set_xlim(-reach, reach)
@@ -129,15 +119,7 @@ def classes(ax: Axes, data: xr.Dataset, style: Style) -> None:
     ax.set_title(title, fontsize=style.letters_pt)
 
 
-# --- all values ---
-
-
-def _low(_: xr.Dataset, width: float) -> Frame:
-    """Return a low and wide frame."""
-    return Frame(width, 26.0)
-
-
-@primitive(_low)
+@primitive(lambda _, width: Frame(width, 26.0))
 def histogram(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw the histogram of a matrix's pairs, each pair once, in its colors.
 

@@ -14,8 +14,8 @@ from nodeprint.judge.verdict import FabricVerdict, Finding
 from nodeprint.report.figures.curves import line, lines
 from nodeprint.report.figures.matrix import square
 from nodeprint.report.figures.node_levels import shown_unit
-from nodeprint.report.figures.own_places import finding_strip
 from nodeprint.report.figures.part_levels import outlined
+from nodeprint.report.figures.strips import finding_strip
 from nodeprint.report.message_rates import messages_at_once
 from nodeprint.report.names import message_size
 

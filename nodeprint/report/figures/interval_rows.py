@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -182,7 +182,7 @@ def _label_rows(ax: Axes, data: xr.Dataset, labels: list[str], marked: np.ndarra
     for label in (ax.get_yticklabels()[row] for row in np.flatnonzero(marked)):
         label.set_color(style.color("alarm"))
     if size := data.attrs.get("unit_size"):
-        top = ax.secondary_xaxis("top", functions=(_times(size), _times(1 / size)))
+        top = ax.secondary_xaxis("top", functions=(lambda values: values * size, lambda values: values / size))
         top.set_xlabel(f"the same in {data.attrs['unit']}")
         ax.spines["top"].set_visible(False)
     if heading := data.attrs.get("heading"):
@@ -207,7 +207,3 @@ def _name(ax: Axes, labels: list[str], values: np.ndarray[Any, Any], marked: Int
                 va="bottom",
                 color=style.color("alarm"),
             )
-
-
-def _times(factor: float) -> Callable[[Any], Any]:
-    return lambda values: values * factor

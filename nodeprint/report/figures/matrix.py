@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,19 +14,20 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from nodeprint.data.places import homes
-from nodeprint.data.places.layout import Ints
+from nodeprint.data.places.layout import SOCKET, Ints
 from nodeprint.data.places.measured import Measured
 from nodeprint.errors import NodeprintError
+from nodeprint.machine.topology.level_names import level_name
+from nodeprint.machine.topology.model import Level
 from nodeprint.report.figures import tolerance_band
 from nodeprint.report.figures.figure_data import marks, named, title_of
-from nodeprint.report.figures.found_parts import found, in_groups, structure_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import (
-    PartLevel,
     draw_brackets,
     draw_outlines,
     letters,
     name_places,
+    outlined,
     part_coordinates,
     part_levels,
 )
@@ -33,7 +36,7 @@ from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened, without_domain
 from nodeprint.settings.texts import say
-from nodeprint.structure.found import Structure
+from nodeprint.structure.found import LevelName, Structure
 
 #: Matrices of up to this many CPUs have numbers in their cells if there is room.
 MOST_NUMBERS = 32
@@ -112,7 +115,10 @@ def inside_sockets(data: xr.Dataset) -> xr.Dataset | None:
     socket = next((level for level in levels if level.outline == "socket"), None)
     if socket is None or len(levels) < 2 or size <= MOST_NUMBERS:
         return None
-    values, (component, finest) = data.value.to_numpy(), (_numbers_of(level, size) for level in (socket, levels[0]))
+    starts = ([start for start, _, _ in level.groups] for level in (socket, levels[0]))
+    # the number of each place's component
+    component, finest = (np.searchsorted(of, np.arange(size), side="right") for of in starts)
+    values = data.value.to_numpy()
     chosen = (component[:, None] == component) & (finest[:, None] != finest) & np.isfinite(values)
     limits = near_limits([data], chosen)
     return None if limits is None else scaled(data, *limits)
@@ -126,12 +132,6 @@ def near_limits(matrices: Sequence[xr.Dataset], chosen: npt.NDArray[np.bool_]) -
     low, high = value_limits(*values)
     scale = matrices[0].value.attrs
     return None if high - low > _NEAR * (scale["high"] - scale["low"]) else (low, high)
-
-
-def _numbers_of(level: PartLevel, size: int) -> Ints:
-    """Return the number of each place's component, in the order of the components."""
-    starts = [start for start, _, _ in level.groups]
-    return np.searchsorted(starts, np.arange(size), side="right").astype(np.int64)
 
 
 def of_cells(levels: NodeLevels, node: str, dim: str, place: int, name: str) -> xr.Dataset | None:
@@ -153,16 +153,6 @@ def of_cells(levels: NodeLevels, node: str, dim: str, place: int, name: str) -> 
     of_pairs[rows, columns] = of_pairs[columns, rows] = each.to_numpy()
     cpus, parts = levels.cpus(node, slots), part_coordinates("place", quantity.layout.slots[slots])
     return square(of_pairs, cpus, f"{name}: {levels.title}", parts, axis=_axis(cpus))
-
-
-def structure_at(levels: NodeLevels, node: str) -> Structure | None:
-    """Return the groups detected in a node's matrix at the first home; None if its CPUs have labels or are few."""
-    return structure_of(levels, node, *at_first_home(levels, node))
-
-
-def found_at(levels: NodeLevels, node: str) -> Structure | None:
-    """Return the groups detected in the latencies alone, whatever the labels of the CPUs."""
-    return found(levels, node, *at_first_home(levels, node))
 
 
 def at_first_home(levels: NodeLevels, node: str) -> tuple[Floats, Ints]:
@@ -294,13 +284,9 @@ def pairs(ax: Axes, data: xr.Dataset, style: Style) -> None:
     if levels:
         draw_brackets(ax, levels, style)
     if len(places := marks(data)):
-        _mark(ax, places.tolist(), style)
-
-
-def _mark(ax: Axes, places: Sequence[int], style: Style) -> None:
-    pen: dict[str, Any] = {"linestyle": "", "color": style.color("alarm"), "clip_on": False, "markersize": 3.2}
-    ax.plot([-0.012] * len(places), places, marker=">", transform=ax.get_yaxis_transform(), **pen)
-    ax.plot(places, [-0.012] * len(places), marker="^", transform=ax.get_xaxis_transform(), **pen)
+        pen: dict[str, Any] = {"linestyle": "", "color": style.color("alarm"), "clip_on": False, "markersize": 3.2}
+        ax.plot([-0.012] * len(places), places, marker=">", transform=ax.get_yaxis_transform(), **pen)
+        ax.plot(places, [-0.012] * len(places), marker="^", transform=ax.get_xaxis_transform(), **pen)
 
 
 def _table(ax: Axes, data: xr.Dataset, style: Style) -> None:
@@ -328,3 +314,71 @@ def _table(ax: Axes, data: xr.Dataset, style: Style) -> None:
     ax.set_ylabel(title if labeled else f"{title} ({len(rows)})")
     numbers = data["number" if "number" in data else "value"].to_numpy()
     write_numbers(ax, numbers, values, scale, style, data.attrs.get("digits", 3))
+
+
+# --- groups that are found where labels are missing ---
+
+
+#: The outline of each detected level; threads of a core have none.
+_OUTLINED_AS: dict[LevelName, Level] = {
+    "ccx": "ccx",
+    "group": "ccx",
+    "quadrant": "quadrant",
+    "half": "ccd",
+    "socket": "socket",
+}
+#: A matrix of fewer CPUs has no groups.
+_FEWEST = 4
+
+
+def structure_at(levels: NodeLevels, node: str) -> Structure | None:
+    """Return the groups detected in a node's matrix at the first home; None if its CPUs have labels or are few."""
+    return None if levels.quantity.layout.slots[:, SOCKET].max(initial=-1) > -1 else found_at(levels, node)
+
+
+def found_at(levels: NodeLevels, node: str) -> Structure | None:
+    """Return the groups detected in the latencies alone, whatever the labels, cached; None for too few CPUs."""
+    matrix_at_home, slots = at_first_home(levels, node)
+    if len(slots) < _FEWEST:
+        return None
+    if node not in levels.found:
+        from nodeprint import structure  # noqa: PLC0415 (imports for half a second; only for matrices without labels)
+
+        levels.found[node] = structure.find(matrix_at_home, list(levels.cpus(node, slots)))
+    return levels.found[node]
+
+
+def in_groups(structure: Structure, cpus: tuple[int, ...]) -> tuple[Ints, dict[str, xr.Variable]]:
+    """Return a drawing order of CPUs that keeps each group contiguous, and the groups as coordinates.
+
+    CPUs are OS numbers. Coordinates follow this order, the finest level first. A group of a single core has a negative
+    number.
+    """
+    number = {cpu: at for at, cpu in enumerate(cpus)}
+    of_cpu = np.zeros((len(structure.levels), len(cpus)), dtype=np.int64)
+    for row, level in enumerate(structure.levels):
+        for group in level.groups:  # by its lowest CPU, as group numbers have no order
+            of_cpu[row, [number[cpu] for cpu in group]] = min(number[cpu] for cpu in group)
+    smt = structure.level("smt")
+    cores = np.arange(len(cpus))
+    for group in smt.groups if smt else ():
+        cores[[number[cpu] for cpu in group]] = min(number[cpu] for cpu in group)
+    order = np.lexsort((np.arange(len(cpus)), *of_cpu))
+    out: dict[str, xr.Variable] = {}
+    for row, level in enumerate(structure.levels):
+        if level.name not in _OUTLINED_AS or len(level.groups) < 2:
+            continue
+        keys = of_cpu[row:, order]  # a group of a level that is not nested may be in several pieces
+        changes = (np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1).tolist()
+        counted, single = itertools.count(), itertools.count(-1, -1)
+        numbers = np.empty(len(cpus), dtype=np.int64)
+        for start, stop in pairwise([0, *changes, len(cpus)]):
+            numbers[start:stop] = next(counted if len(set(cores[order[start:stop]])) > 1 else single)
+        name = f"{level_name(level.name)}?"
+        out[f"found_{level.name}"] = outlined(numbers, name, level_name(_OUTLINED_AS[level.name]))
+    # the kinds of cores in a hybrid processor, by their number of threads, if each kind is contiguous
+    _, core, threads = np.unique(cores[order], return_inverse=True, return_counts=True)
+    kinds = threads[core.ravel()]
+    if 0 < np.count_nonzero(np.diff(kinds)) == len(set(threads.tolist())) - 1:
+        out["found_kind"] = outlined(kinds, say("axes", "threads"), level_name("ccd"))
+    return order, out

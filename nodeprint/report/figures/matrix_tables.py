@@ -16,10 +16,11 @@ from nodeprint.judge.verdict import Verdict
 from nodeprint.report import text
 from nodeprint.report.figures import tolerance_band
 from nodeprint.report.figures.figure_data import named, title_of
-from nodeprint.report.figures.matrix import at_first_home, drawn_slots, home_of, of_differences, scaled
+from nodeprint.report.figures.matrix import at_first_home, drawn_slots, home_of, of_differences, scaled, square_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.pixels import value_limits
 from nodeprint.report.names import row as row_in_words
+from nodeprint.report.pages.blocks import MatrixBlock
 from nodeprint.settings.texts import say
 from nodeprint.stats.robust import finite_median
 
@@ -170,3 +171,32 @@ def quadrants(levels: NodeLevels, node: str, home: int | None = None) -> xr.Data
     axis = "socket.quadrant" if several else "quadrant"
     data = table_of(away, (f"from {axis}", names), (f"to {axis}", names), say("axes", "quadrants"))
     return of_differences(data.assign(number=named(("row", "column"), table, title)), None, _LEAST_QUADRANTS)
+
+
+# --- for a terminal ---
+
+
+#: The most CPUs that get rows of their own.
+_CPUS = 32
+
+
+def in_short(levels: NodeLevels, node: str) -> MatrixBlock | None:
+    """Return a node's matrix at the first home, by CPU, or by component if there are too many CPUs.
+
+    None if there is nothing to compare, such as a single pair or component.
+    """
+    quantity = levels.quantity
+    slots = drawn_slots(quantity)
+    if len(slots) < 3:
+        return None
+    title = f"{node}: {quantity.measurement}, median in {levels.unit.name}"
+    values = square_of(quantity, levels.of(node), quantity.homes[0], slots) / levels.unit.size
+    if len(slots) <= _CPUS:
+        names = tuple(map(str, levels.cpus(node, slots)))
+        return MatrixBlock(f"{title}, CPU by CPU", names, tuple(map(tuple, values.tolist())))
+    blocks = block_medians(levels, node)
+    if blocks is None:
+        return None
+    level = title_of(blocks.row)
+    names, rows = blocks.row.to_numpy().tolist(), blocks.value.to_numpy().tolist()
+    return MatrixBlock(f"{title}, {level} by {level}", tuple(names), tuple(map(tuple, rows)))

@@ -45,7 +45,7 @@ class NodeLevels(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def found(self) -> dict[str, Structure]:
-        """The groups detected in each node's matrix, cached by `figures.found_parts`."""
+        """The groups detected in each node's matrix, cached by `figures.matrix`."""
         return {}
 
     def cpus(self, node: str, slots: Iterable[int]) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -101,27 +101,14 @@ def of_slots(slots: Ints) -> tuple[PartLevel, ...]:
 def draw_outlines(ax: Axes, levels: Sequence[PartLevel], size: int, style: Style, color: str) -> None:
     """Draw a square around the pairs inside each component, and lines across the matrix between sockets."""
     for level in levels:
+        ends = [(start - 0.5, stop - 0.5) for start, stop, _ in level.groups]
+        lines = [[(a, a), (b, a), (b, b), (a, b), (a, a)] for a, b in ends if b - a > 1]
+        if level is levels[-1] and len(ends) <= 8:
+            for at, _ in ends[1:]:
+                lines += [[(at, -0.5), (at, size - 0.5)], [(-0.5, at), (size - 0.5, at)]]
         pen = style.outlines[level.outline]
-        squares = [_square(start - 0.5, stop - 0.5) for start, stop, _ in level.groups if stop - start > 1]
-        across = level is levels[-1] and len(level.groups) <= 8
-        lines = list(_between(level, size)) if across else []
-        ax.add_collection(
-            LineCollection(
-                [*squares, *lines], linewidths=pen.points, linestyles=[pen.linestyle], colors=style.color(color)
-            ),
-            autolim=False,
-        )
-
-
-def _square(low: float, high: float) -> list[tuple[float, float]]:
-    return [(low, low), (high, low), (high, high), (low, high), (low, low)]
-
-
-def _between(level: PartLevel, size: int) -> Iterator[list[tuple[float, float]]]:
-    for start, _, _ in level.groups[1:]:
-        at = start - 0.5
-        yield [(at, -0.5), (at, size - 0.5)]
-        yield [(-0.5, at), (size - 0.5, at)]
+        look: dict[str, Any] = {"linewidths": pen.points, "linestyles": [pen.linestyle], "colors": style.color(color)}
+        ax.add_collection(LineCollection(lines, **look), autolim=False)
 
 
 def root_of(ax: Axes) -> Figure:
@@ -218,13 +205,8 @@ def subplots(ax: Axes, rows: int, columns: int) -> list[Axes]:
     return [ax if at == lower_left else figure.add_subplot(grid[at]) for at in range(rows * columns)]
 
 
-def _step(ax: Axes, points: float) -> int:
-    """Return the step between drawn numbers, if all numbers need axes of `points` points."""
-    return _power_of_two(points / size_pt(ax)[0])
-
-
-def _is_multiple(number: int, step: Callable[[], int]) -> bool:
-    return number % step() == 0
+def _is_kept(ax: Axes, number: int, needed: float) -> bool:
+    return number % _power_of_two(needed / size_pt(ax)[0]) == 0
 
 
 def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below: float | None = None) -> None:
@@ -258,21 +240,12 @@ def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below:
         if not named:
             continue
         places = min(stop - start for start, stop, _ in named) / abs(ends[1] - ends[0])
-        step = partial(_step, ax, (max(len(label) for *_, label in named) * letter + 2) / places)
+        needed = (max(len(label) for *_, label in named) * letter + 2) / places  # points of axes for all numbers
+        look: dict[str, Any] = {"ha": "center", "va": "bottom", "color": style.color("ink"), "transform": across}
         for at, (start, stop, label) in enumerate(named):
-            ax.add_artist(
-                FittedText(
-                    (start + stop - 1) / 2,
-                    edge,
-                    label,
-                    shown=partial(_is_multiple, at, step),
-                    transform=across,
-                    ha="center",
-                    va="bottom",
-                    fontsize=style.smallest_letters_pt,
-                    color=style.color("ink"),
-                )
-            )
+            shown = partial(_is_kept, ax, at, needed)
+            middle = (start + stop - 1) / 2
+            ax.add_artist(FittedText(middle, edge, label, shown=shown, fontsize=style.smallest_letters_pt, **look))
         ax.annotate(
             level.name,
             (0, edge),

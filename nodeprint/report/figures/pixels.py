@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from functools import partial
 
 import msgspec
 import numpy as np
@@ -135,20 +134,18 @@ def write_numbers(ax: Axes, numbers: Floats, values: Floats, scale: ColorScale, 
     longest = max((len(text) for row in texts for text in row), default=0)
     letter = style.smallest_letters_pt
     rows, columns = numbers.shape
-    shown = partial(_have_room, ax, columns * longest * letter * 0.64, rows * 1.4 * letter)
+    needs = columns * longest * letter * 0.64, rows * 1.4 * letter
     colors = style.map(scale.map)(Normalize(scale.low, scale.high)(values))
+
+    def have_room() -> bool:
+        return all(points >= need for points, need in zip(size_pt(ax), needs, strict=True))
+
     for row, line in enumerate(texts):
         for column, text in enumerate(line):
             if text:
                 dark = np.isfinite(values[row, column]) and is_dark(colors[row, column])
                 pen = {"color": style.colors["paper" if dark else "ink"], "fontsize": letter}
-                ax.add_artist(FittedText(column, row, text, shown=shown, ha="center", va="center", **pen))
-
-
-def _have_room(ax: Axes, width: float, height: float) -> bool:
-    """Tell whether axes have at least this size in points."""
-    across, down = size_pt(ax)
-    return across >= width and down >= height
+                ax.add_artist(FittedText(column, row, text, shown=have_room, ha="center", va="center", **pen))
 
 
 def short(value: float, digits: int = 3) -> str:

@@ -65,7 +65,7 @@ class Primitive(msgspec.Struct, Generic[Data], frozen=True):
     """A drawing function for data, and the size of its figure at a width in mm."""
 
     draw: Callable[[Axes, Data, Style], None]
-    frame: Callable[[Data, float], Frame]
+    frame: Callable[[Any, float], Frame]
 
     def __call__(self, ax: Axes, data: Data, style: Style) -> None:
         """Draw the data on axes."""
@@ -73,7 +73,7 @@ class Primitive(msgspec.Struct, Generic[Data], frozen=True):
 
 
 def primitive(
-    frame: Callable[[Data, float], Frame],
+    frame: Callable[[Any, float], Frame],
 ) -> Callable[[Callable[[Axes, Data, Style], None]], Primitive[Data]]:
     """Make a primitive from a drawing function and a function for its size."""
     return lambda draw: Primitive(draw, frame)

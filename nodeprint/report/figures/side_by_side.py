@@ -53,13 +53,7 @@ def _grid(data: Sequence[xr.Dataset]) -> tuple[int, int]:
     return -(-len(data) // columns), columns
 
 
-def _squares(data: Sequence[xr.Dataset], width: float) -> Frame:
-    """Squares side by side."""
-    rows, columns = _grid(data)
-    return Frame(width, aspect=1.0, least=_LEAST_SIDE, rows=rows, columns=columns)
-
-
-@primitive(_squares)
+@primitive(lambda data, width: Frame(width, aspect=1.0, least=_LEAST_SIDE, rows=_grid(data)[0], columns=_grid(data)[1]))
 def side_by_side(ax: Axes, data: Sequence[xr.Dataset], style: Style) -> None:
     """Draw the matrices with the names of their parts and CPUs, sentences below each, and the scale of all."""
     rows, columns = _grid(data)
@@ -132,12 +126,7 @@ def _maps_grid(data: xr.Dataset) -> tuple[int, int, float]:
     return rows, columns, rows * (1 + _HEAD) / (columns * (1 + _BETWEEN) - _BETWEEN)
 
 
-def _small_squares(data: xr.Dataset, width: float) -> Frame:
-    """Squares side by side with their names above."""
-    return Frame(width, aspect=_maps_grid(data)[2])
-
-
-@primitive(_small_squares)
+@primitive(lambda data, width: Frame(width, aspect=_maps_grid(data)[2]))
 def maps(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw the maps with the names of their nodes; those of findings are framed and marked."""
     rows, columns, aspect = _maps_grid(data)

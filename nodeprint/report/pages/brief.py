@@ -173,7 +173,7 @@ def glance(folder: Path, verdict: Verdict) -> tuple[Section, ...]:
 
 def _matrices(fleet: PackedFleet, nodes: Mapping[str, NodeVerdict], pairs: Sequence[str]) -> Iterator[Section]:
     # with matplotlib and SciPy it takes two seconds to import
-    from nodeprint.report import small_matrix  # noqa: PLC0415
+    from nodeprint.report.figures import matrix_tables  # noqa: PLC0415
     from nodeprint.report.figures.node_levels import levels  # noqa: PLC0415
     from nodeprint.report.text import structure_sentences  # noqa: PLC0415
 
@@ -186,7 +186,7 @@ def _matrices(fleet: PackedFleet, nodes: Mapping[str, NodeVerdict], pairs: Seque
         words = tuple(f"{printable(name, _LONGEST)}: {summary}" for name, summary in summaries if summary)
         yield from [Section("", (Bullets(words),))] if words else []
     for name, of_pair in of_each:
-        square = small_matrix.matrix(of_pair, name)
+        square = matrix_tables.in_short(of_pair, name)
         yield from [Section("", (square,))] if square is not None else []
     for name, of_pair in of_each if len(nodes) == 1 else ():
         sentences = structure_sentences.placement_of_node(of_pair, name, nodes[name].fingerprint)

@@ -19,7 +19,7 @@ from nodeprint.data.places.layout import SOCKET
 from nodeprint.data.places.measured import Measured, is_metric
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
-from nodeprint.judge.verdict import ClassFigure, FabricVerdict, Finding, NodeVerdict
+from nodeprint.judge.verdict import ClassFigure, Finding, NodeVerdict
 from nodeprint.report import names, text
 from nodeprint.report.figures import (
     curves,
@@ -29,7 +29,6 @@ from nodeprint.report.figures import (
     interval_rows,
     matrix,
     matrix_tables,
-    own_places,
     pixels,
     render,
     side_by_side,
@@ -50,6 +49,8 @@ from nodeprint.settings.texts import say
 _CELL, _LETTER, _BETWEEN, _NAMES = 5.5, 1.36, 0.64, 30.0
 #: Grids up to this many rows fit next to a table.
 _FEW_ROWS = 4
+#: As many CPUs need a figure as wide as a page.
+_MOST_IN_HALF = 65
 #: The fewest seconds of load that are drawn over time.
 _FEWEST_SECONDS = 3
 #: The prefix of the names of figures of CPUs.
@@ -121,8 +122,11 @@ def of_finding(
             data = fabric_figures.own_messages(fabric_figures.of_finding(campaign.verdict.fabric, finding), finding)
         else:
             levels = campaign.levels(finding.measurement, node)
-            data = own_places.own_places(levels, node, finding, campaign.peers(node, levels))
-            places = _pairs_drawn(data) if levels.quantity.of_pairs else "cells"
+            data = strips.own_places(levels, node, finding, campaign.peers(node, levels))
+            places = "cells"
+            if levels.quantity.of_pairs:  # drawn one by one, or by one of their CPUs, as the title of the axis says
+                axis = title_of(data.place).partition(" (")[0]
+                places = "pairs" if axis.startswith("pair ") else f"pairs, by {axis}"
     except NodeprintError:
         return ()
     if is_metric(finding.measurement) and data.sizes["place"] == 1:
@@ -143,12 +147,6 @@ def of_finding(
     )
     caption = say("figures", key, measured=_title(finding.measurement), node=called, places=places)
     return (picture(campaign, node, f"finding-{number}", strips.strip, data, width, caption, alt),)
-
-
-def _pairs_drawn(data: xr.Dataset) -> str:
-    """Tell how the pairs of a finding are drawn, from the title of their axis: one by one, or by one of their CPUs."""
-    axis = title_of(data.place).partition(" (")[0]
-    return "pairs" if axis.startswith("pair ") else f"pairs, by {axis}"
 
 
 def of_runs(campaign: Campaign, node: str, finding: Finding, number: int) -> tuple[Picture, ...]:
@@ -196,10 +194,9 @@ def _histogram(
 
 def _is_cut(*matrices: xr.Dataset) -> bool:
     """Tell whether values lie visibly beyond the color scale of their matrix, by a step of its colors or more."""
-    for data in matrices:
-        low, high = data.value.attrs["low"], data.value.attrs["high"]
-        step = (high - low) / distributions.BARS
-        if float(data.value.min()) < low - step / 2 or float(data.value.max()) > high + step / 2:
+    for value in (data.value for data in matrices):
+        half = (value.attrs["high"] - value.attrs["low"]) / distributions.BARS / 2
+        if float(value.min()) < value.attrs["low"] - half or float(value.max()) > value.attrs["high"] + half:
             return True
     return False
 
@@ -227,19 +224,18 @@ def matrices(campaign: Campaign, node: str, measurement: str, width: float = LAR
             continue
         at_home = f", {homes.named(home)}" if homes.named(home) else ""
         count = int(np.isfinite(values).sum() / 2)
-        low, high = (names.quantity(float(end) * levels.unit.size, levels.quantity.unit) for end in _ends(values))
+        low, high = (
+            names.quantity(float(end) * levels.unit.size, levels.quantity.unit)
+            for end in (np.nanmin(values), np.nanmax(values))
+        )
         title = f"{_title(measurement)} of {_called(campaign, node, measurement)}{at_home}"
         caption = say("alt", "own_places", what=title, count=names.counted(count, "pair"), low=low, high=high)
         outlined = names.listed(level.name for level in part_levels(data, "b"))
         caption += f"; outlined are {outlined}." if outlined else "."
         has_numbers = size <= matrix.MOST_NUMBERS
         wide = max(LARGE, min(PAGE, _CELL * size + 38.0)) if has_numbers else width
-        name = f"{measurement}{_suffix(home)}"
+        name = measurement + (f"-home{home}" if 0 <= home < homes.FAR else "-far" if home >= homes.FAR else "")
         yield picture(campaign, node, name, matrix.matrix, data, HALF if number else wide, caption)
-
-
-def _ends(values: np.ndarray[Any, np.dtype[np.floating]]) -> tuple[float, float]:
-    return float(np.nanmin(values)), float(np.nanmax(values))
 
 
 def inside_sockets(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
@@ -260,20 +256,15 @@ def inside_sockets(campaign: Campaign, node: str, measurement: str) -> Iterator[
 def difference(campaign: Campaign, node: str, measurement: str, width: float = HALF) -> Iterator[Picture]:
     """Draw the difference of a node's pairs from its peers; nothing without peers, as among unlike machines."""
     levels = campaign.levels(measurement, node)
-    peers = campaign.peers(node, levels)
-    if (
-        _is_compared_with_none(campaign.verdict.nodes[node])
-        or len(peers) < 2
-        or len(matrix.drawn_slots(levels.quantity)) < 3
-    ):
+    peers, verdict = campaign.peers(node, levels), campaign.verdict.nodes[node]
+    if _is_compared_with_none(verdict) or len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
         return
-    findings = [f for f in campaign.verdict.nodes[node].counted if f.measurement == measurement]
+    findings = [f for f in verdict.counted if f.measurement == measurement]
     tolerance = _common_tolerance(findings)
     marked = sorted({cpu for finding in findings[:1] for cpu in finding.pairs}) if findings else []
     data = matrix.difference(levels, node, peers=peers, tolerance=tolerance, marked=marked if len(marked) <= 8 else [])
     marked_words = say("alt", "map_marked") if "marked" in data.coords else ""
-    title = _title(measurement)
-    called = _called(campaign, node, measurement)
+    title, called = _title(measurement), _called(campaign, node, measurement)
     caption = say("alt", "map", measurement=title, node=called, peers=len(peers), marked=marked_words)
     alt = say("alt", "differences", scale=_extreme(data), node=node, percent=f"{data.value.attrs['high']:.3g}")
     yield picture(campaign, node, f"difference-{measurement}", matrix.matrix, data, width, caption, alt)
@@ -297,23 +288,13 @@ def _extreme(data: xr.Dataset) -> str:
     return say("alt", "farthest_cpu", cpu=data.a.to_numpy()[at], percent=f"{by_cpu[at]:+.1f}")
 
 
-def _suffix(home: int) -> str:
-    return f"-home{home}" if 0 <= home < homes.FAR else "-far" if home >= homes.FAR else ""
-
-
 def floor_plan(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
     """Draw the floor plan of a node in the colors of its latencies."""
     levels = campaign.levels(measurement, node)
-    slots = levels.quantity.layout.slots
-    if (
-        measurement != "coherence-cas"
-        or len(matrix.drawn_slots(levels.quantity)) < 4
-        or slots[:, SOCKET].max(initial=-1) < 0
-    ):
-        return
-    plan = floorplan.of_pairs(levels, node)
-    caption = say("captions", "floor_plan", node=node)
-    yield picture(campaign, node, f"{measurement}-floorplan", floorplan.floorplan, plan, HALF, caption)
+    has_labels = levels.quantity.layout.slots[:, SOCKET].max(initial=-1) >= 0
+    if measurement == "coherence-cas" and len(matrix.drawn_slots(levels.quantity)) >= 4 and has_labels:
+        plan, caption = floorplan.of_pairs(levels, node), say("captions", "floor_plan", node=node)
+        yield picture(campaign, node, f"{measurement}-floorplan", floorplan.floorplan, plan, HALF, caption)
 
 
 def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
@@ -353,38 +334,30 @@ def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
                 width = SMALL if data.sizes.get("row", _FEW_ROWS + 1) <= _FEW_ROWS else HALF
                 yield picture(campaign, node, name, draw, data, width, caption, alt)
     rows = strips.in_rows(by_cpu)
-    for number, data in sorted(enumerate(rows, 1), key=lambda item: _width(item[1])):
-        caption = say(
-            "captions", "by_cpu", node=node, peers=say("captions", "by_cpu_peers") if data.attrs["peers"] else ""
-        )
+    for number, data in sorted(enumerate(rows, 1), key=lambda item: item[1].sizes["cpu"] >= _MOST_IN_HALF):
+        of_peers = say("captions", "by_cpu_peers") if data.attrs["peers"] else ""
+        caption = say("captions", "by_cpu", node=node, peers=of_peers)
         values = (data[f"value_{row}"] for row in strips.rows_of(data))
         alt = _with_ends(caption, *((title_of(of_row), of_row.to_numpy()) for of_row in values))
         name = f"{BY_CPU}-{number}" if len(rows) > 1 else BY_CPU
-        yield picture(campaign, node, name, strips.strip, data, _width(data), caption, alt)
+        width = HALF if data.sizes["cpu"] < _MOST_IN_HALF else PAGE
+        yield picture(campaign, node, name, strips.strip, data, width, caption, alt)
 
 
 def _with_ends(caption: str, *rows: tuple[str, np.ndarray[Any, np.dtype[np.floating]]]) -> str:
     """Return a caption with the lowest and highest value of each row; a title has its unit after the last comma."""
     ranges = []
     for title, values in rows:
-        (what, _, unit), (low, high) = title.rpartition(", "), _ends(values)
+        (what, _, unit), low, high = title.rpartition(", "), np.nanmin(values), np.nanmax(values)
         ranges.append(say("alt", "ends", what=what, low=f"{low:.4g}", high=names.with_unit(f"{high:.4g}", unit)))
     return say("alt", "with_ends", caption=caption, ranges="; ".join(ranges))
-
-
-def _width(data: xr.Dataset) -> float:
-    return HALF if data.sizes["cpu"] < 65 else PAGE
 
 
 def _by_cpu(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[xr.Dataset]:
     """Yield the strips of a measurement of CPUs: one, or one for each combination of words."""
     quantity, peers = levels.quantity, campaign.peers(node, levels)
     words = {dim: quantity.names[dim] for dim in quantity.dims if dim in quantity.names}
-    if (
-        "cpu" not in quantity.dims
-        or (words and not _in_strips(quantity.measurement))
-        or len(quantity.dims) > 1 + len(words)
-    ):
+    if {"cpu", *words} != set(quantity.dims) or (words and not _in_strips(quantity.measurement)):
         return
     findings = campaign.verdict.nodes[node].counted
     marked = [f.component.where.get("cpu") for f in findings if f.measurement == quantity.measurement]
@@ -396,7 +369,6 @@ def _by_cpu(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[xr.Da
 
 
 def _in_strips(measurement: str) -> bool:
-    """Tell whether a measurement of CPUs has a strip for each word of its other dimensions."""
     of = known(measurement)
     return of is not None and of.strips
 
@@ -472,21 +444,15 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
         caption += say("figures", "in_tolerances_gone", nodes=names.shortened(names.nodes(gone), 60))
     sizes = np.abs(data.value)
     farthest = sizes[sizes.argmax(...)]
-    alt = say(
-        "alt",
-        "in_tolerances",
-        node=str(farthest.node.item()),
-        tolerances=_in_tolerances(verdict.nodes[farthest.node.item()], farthest.item()),
-        component=str(farthest.metric.item()),
-        caption=caption,
+    node, distance, component = farthest.node.item(), farthest.item(), str(farthest.metric.item())
+    # in the words of the finding that is so far away
+    findings = (f for f in verdict.nodes[node].findings if f.tolerance)
+    times = (
+        names.times(f.effect, f.tolerance) for f in findings if math.isclose(abs(f.effect) / f.tolerance, distance)
     )
+    tolerances = next(times, f"{distance:.1f}")
+    alt = say("alt", "in_tolerances", node=node, tolerances=tolerances, component=component, caption=caption)
     yield picture(campaign, CLUSTER, "in-tolerances", differences.differences, data, PAGE, caption, alt)
-
-
-def _in_tolerances(node: NodeVerdict, distance: float) -> str:
-    """Return a distance in tolerances, in the words of the finding that has it."""
-    findings = (f for f in node.findings if f.tolerance and math.isclose(abs(f.effect) / f.tolerance, distance))
-    return next((names.times(f.effect, f.tolerance) for f in findings), f"{distance:.1f}")
 
 
 def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture]:
@@ -574,21 +540,20 @@ def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequ
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         middle = np.nanmedian(levels.values[[levels.rows[name] for name in alike]], axis=0)
         apart = {name: float(np.nanmedian(np.abs(levels.of(name) / middle - 1))) for name in names_of}
-    configured_alike = [name for name in alike if not _has_other_settings(nodes[name])]
+    other_settings = {
+        name
+        for name in alike
+        if any(str(warning.get("id")).startswith("fingerprint-") for warning in nodes[name].warnings)
+    }
+    configured_alike = [name for name in alike if name not in other_settings]
     typical = min(configured_alike or alike, key=lambda name: apart[name])
     others = [name for name in names_of if name != typical]
-    found = {
-        name: max(abs(finding.effect) / finding.tolerance for finding in findings)
-        for name in others
-        if (
-            findings := [f for f in nodes[name].counted if f.measurement == levels.quantity.measurement and f.tolerance]
-        )
-    }
+    found: dict[str, float] = {}
+    for name in others:
+        for finding in nodes[name].counted:
+            if finding.measurement == levels.quantity.measurement and finding.tolerance:
+                found[name] = max(found.get(name, 0.0), abs(finding.effect) / finding.tolerance)
     return [typical, max(found or others, key=lambda name: (found.get(name, 0.0), apart[name]))]
-
-
-def _has_other_settings(node: NodeVerdict) -> bool:
-    return any(str(warning.get("id")).startswith("fingerprint-") for warning in node.warnings)
 
 
 def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture]:
@@ -721,11 +686,7 @@ def _marked(campaign: Campaign) -> list[str]:
 def tolerances_map(campaign: Campaign) -> Iterator[Picture]:
     """Draw the share of its tolerances that each node uses, by metric; in a large fleet, the largest shares."""
     nodes = campaign.verdict.nodes
-    share = {
-        name: max((agreement.share for agreement in node.agreements), default=0.0)
-        for name, node in nodes.items()
-        if node.agreements
-    }
+    share = {name: max(of.share for of in node.agreements) for name, node in nodes.items() if node.agreements}
     shown = sorted(share, key=lambda name: (-share[name], natural(name)))[:_MOST_ROWS]
     data = matrix_tables.agreements_of(campaign.verdict, shown) if len(share) > 1 else None
     if data is not None:
@@ -746,7 +707,12 @@ def over_time(campaign: Campaign) -> Iterator[Picture]:
     if not by_class:
         return
     (measurement, home, kind), figures = max(by_class.items(), key=lambda item: sum(f.pairs for f in item[1].values()))
-    started = _started(campaign, measurement)
+    started = {  # the first run of each node's newest job
+        campaign.fleet.nodes[number].name: min(quantity.started[row] for row in rows)
+        for quantity in campaign.fleet.pairs
+        if quantity.measurement == measurement
+        for number, rows in quantity.newest_rows.items()
+    }
     if len(set(started.values())) < 3:
         return
     middle = float(np.median([figure.median_ns for figure in figures.values()]))
@@ -755,16 +721,6 @@ def over_time(campaign: Campaign) -> Iterator[Picture]:
     row = interval_rows.in_order(values, started, f"{title}, %", "time of the first run", _marked(campaign))
     caption = say("captions", "in_order", what=text.sentence(title))
     yield picture(campaign, CLUSTER, "by-time", interval_rows.intervals, row, PAGE, caption)
-
-
-def _started(campaign: Campaign, measurement: str) -> dict[str, str]:
-    """Return the start of the first run of each node's newest job."""
-    out: dict[str, str] = {}
-    for quantity in campaign.fleet.pairs:
-        if quantity.measurement == measurement:
-            for number, rows in quantity.newest_rows.items():
-                out[campaign.fleet.nodes[number].name] = min(quantity.started[row] for row in rows)
-    return out
 
 
 def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
@@ -783,17 +739,11 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
     alt = _with_ends(caption, (f"medians, {unit}", data.value.to_numpy()))
     stem = f"{fabric.measurement}-{number}"
     yield picture(campaign, CLUSTER, stem, matrix.matrix, data, HALF, caption, alt)
-    stem, caption = f"{stem}-histogram", say("figures", "messages_counted", what=_counted(fabric), unit=unit)
-    yield picture(campaign, CLUSTER, stem, distributions.histogram, data, HALF, caption, alt)
-    if fabric.by_size:
-        yield from _over_sizes(campaign, fabric, f"{fabric.measurement}-{number}")
-
-
-def _counted(fabric: FabricVerdict) -> str:
-    return "the time of a message" if fabric.partition else printable(fabric.measurement, 60)
-
-
-def _over_sizes(campaign: Campaign, fabric: FabricVerdict, stem: str) -> Iterator[Picture]:
+    counted = "the time of a message" if fabric.partition else printable(fabric.measurement, 60)
+    caption = say("figures", "messages_counted", what=counted, unit=unit)
+    yield picture(campaign, CLUSTER, f"{stem}-histogram", distributions.histogram, data, HALF, caption, alt)
+    if not fabric.by_size:
+        return
     data = fabric_figures.medians(fabric, smallest=True)
     if np.isfinite(data.value).any():
         caption = say("figures", "messages_smallest", size=names.message_size(fabric.by_size[0].message_bytes))

@@ -27,7 +27,7 @@ from nodeprint.interface import export
 from nodeprint.interface.open_campaign import OpenCampaign
 from nodeprint.judge.outcome import Outcome
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report.figures import interval_rows, own_places, tolerance_band
+from nodeprint.report.figures import interval_rows, strips, tolerance_band
 from nodeprint.simulate import Plan, write
 
 SLOW = "node002"
@@ -219,7 +219,7 @@ def test_figures_draw_on_given_axes_and_on_their_own(campaign: OpenCampaign) -> 
 def test_every_finding_of_the_judge_is_drawn_beyond_its_own_tolerance(campaign: OpenCampaign) -> None:
     for finding in campaign.verdict.nodes[SLOW].counted:
         levels = campaign.levels(finding.measurement, SLOW)
-        data = own_places.own_places(levels, SLOW, finding)
+        data = strips.own_places(levels, SLOW, finding)
         side = np.sign(finding.effect)
         tolerance = data[tolerance_band.ABOVE if side > 0 else tolerance_band.BELOW].item()
         assert side * np.nanmean(data.value_0) > tolerance, finding

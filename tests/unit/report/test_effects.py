@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from nodeprint.judge.outcome import Certainty
 from nodeprint.report import names
-from nodeprint.report.figures import interval_rows, own_places
+from nodeprint.report.figures import interval_rows, strips
 from nodeprint.report.figures.node_levels import levels, median_of_runs
 from tests.support.fleets import judged, made
 
@@ -24,7 +24,7 @@ def test_what_a_job_does_not_show_is_drawn_as_the_job_that_shows_it_most(state: 
     assert (finding.deciding, int(data.marked.values.argmax())) == (deciding, deciding)
     assert data.attrs["heading"].startswith(f"{names.signed(finding.effect)}: ")
     drawn = levels(made("node003: core 17 +12%", jobs=2), finding.measurement, "node003")
-    of_job = own_places._of_job(drawn, "node003", finding)
+    of_job = strips._of_job(drawn, "node003", finding)
     rows = drawn.quantity.rows[3]
     assert of_job.tolist() == median_of_runs(drawn.quantity, rows[1 + deciding]).tolist()
 

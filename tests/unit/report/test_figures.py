@@ -34,7 +34,6 @@ from nodeprint.report.figures import (
     matrix,
     matrix_tables,
     node_levels,
-    own_places,
     render,
     side_by_side,
     strips,
@@ -117,8 +116,8 @@ def figures(machine: str) -> dict[str, Drawing]:
         "far home": (matrix.matrix, matrix.of_node(pairs, "node002", 10_000)),
         "difference": (matrix.matrix, matrix.difference(pairs, "node002", tolerance=TOLERANCE, marked=[17])),
         "effect": (interval_rows.intervals, interval_rows.of_finding(finding)),
-        "own pairs": (strips.strip, own_places.own_places(pairs, "node002", finding)),
-        "own cells": (strips.strip, own_places.own_places(memory, "node002", cells)),
+        "own pairs": (strips.strip, strips.own_places(pairs, "node002", finding)),
+        "own cells": (strips.strip, strips.own_places(memory, "node002", cells)),
     }
     if crossing is not None:
         drawn["quadrants"] = (matrix.matrix, crossing)
@@ -323,23 +322,23 @@ def test_figure_of_a_finding_shows_its_pairs_beyond_its_tolerance(kind: str) -> 
     levels = levels_of("coherence-cas", f"node002: {defect}")
     healthy = levels_of("coherence-cas")
     finding = finding_of_pairs(levels, "node002", component, pairs, effect=0.06, tolerance=0.03)
-    data = own_places.own_places(levels, "node002", finding)
+    data = strips.own_places(levels, "node002", finding)
     assert beyond_tolerance(data), data
-    assert not beyond_tolerance(own_places.own_places(healthy, "node002", finding))
+    assert not beyond_tolerance(strips.own_places(healthy, "node002", finding))
 
 
 def test_figure_of_a_core_is_that_of_the_core_on_a_node_that_is_slow_as_a_whole() -> None:
     levels = levels_of("coherence-cas", "node002: global +6%")
     _, component, pairs = PAIR_FINDINGS["core-near"]
     finding = finding_of_pairs(levels, "node002", component, pairs, effect=0.06, tolerance=0.03)
-    assert not beyond_tolerance(own_places.own_places(levels, "node002", finding))
+    assert not beyond_tolerance(strips.own_places(levels, "node002", finding))
 
 
 def test_figure_of_cells_shows_them_beyond_their_tolerance() -> None:
     levels = levels_of("bandwidth-nodes", "node002: memory-channel node 1 -20%")
     component = Component("bandwidth", "memory_node", {"memory_node": 1})
     finding = finding_of_cells(levels, component, [{"memory_node": 1}], effect=-0.2, tolerance=0.05)
-    data = own_places.own_places(levels, "node002", finding)
+    data = strips.own_places(levels, "node002", finding)
     assert data.sizes["place"] == 8
     assert title_of(data.place) == "NUMA node of the CPUs, stream (memory of NUMA node 1, huge pages)"
     assert data.attrs["measured"] == "bandwidth, GB/s"
@@ -390,7 +389,7 @@ def test_figures_of_a_rate_have_the_tolerance_of_each_side() -> None:
     component = Component("bandwidth", "memory_node", {"memory_node": 1})
     for effect, tolerance in ((-0.2, 1 - 1 / 1.05), (0.2, 0.05)):
         finding = finding_of_cells(rates, component, [{"memory_node": 1}], effect=effect, tolerance=tolerance)
-        places = own_places.own_places(rates, "node002", finding)
+        places = strips.own_places(rates, "node002", finding)
         for draw, data in ((strips.strip, places), (interval_rows.intervals, interval_rows.of_finding(finding))):
             drawn = render.figure(draw, data, STYLE, 88.0)
             tolerance_text = "-4.76 to +5%" if draw is strips.strip else "-4.76%" if effect < 0 else "+5%"
@@ -408,7 +407,7 @@ def test_figures_of_a_rate_have_the_tolerance_of_each_side() -> None:
     of_pairs = finding_of_pairs(
         times, "node002", Component("core", "core-near"), [(17, 20)], effect=0.08, tolerance=TOLERANCE
     )
-    assert tolerance_band.text(own_places.own_places(times, "node002", of_pairs)) == "±4%"
+    assert tolerance_band.text(strips.own_places(times, "node002", of_pairs)) == "±4%"
 
 
 def test_far_nodes_have_plain_numbers_on_the_axis_and_their_names_inside_the_figure() -> None:

@@ -14,7 +14,7 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures import distributions, matrix, node_levels, render
 from nodeprint.report.figures import style as styles
-from nodeprint.report.figures.found_parts import in_groups
+from nodeprint.report.figures.matrix import in_groups
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.figures.part_levels import PartLevel, part_levels
 from nodeprint.report.text import structure_sentences
