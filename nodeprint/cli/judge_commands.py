@@ -59,7 +59,6 @@ def judge(
     """
     from nodeprint import files
     from nodeprint.judge import outcome
-    from nodeprint.report import notified
     from nodeprint.report import verdict_files as written
     from nodeprint.report.pages import brief
 
@@ -95,7 +94,7 @@ def judge(
     if reference:
         _print_reference(fleet, reference, campaign, verdict)
     if notify:
-        notified.send(notify, written.as_json(verdict))
+        written.notify(notify, written.as_json(verdict))
     if verdict.fails(kinds):
         raise typer.Exit(3)
 

@@ -24,8 +24,7 @@ from nodeprint.judge.acceptance_file import ContractLimit
 from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome
 from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.report import check_scripts, documents, names, text, verdict_files
-from nodeprint.report.pages import criteria
-from nodeprint.report.pages.accepted import machines
+from nodeprint.report.pages.accepted import machines, tolerances
 from nodeprint.report.pages.blocks import (
     Block,
     Bullets,
@@ -289,7 +288,7 @@ def _rules(campaign: JudgedCampaign, *, several: bool) -> Section:
         f"Tolerances and limits{f' of {campaign.verdict.campaign}' if several else ''}",
         (
             Text(" ".join(filter(None, (say("method", "same"), words, other)))),
-            criteria.table(campaign.verdict),
+            tolerances(campaign.verdict),
             Text("" if limits else say("protocol", "no_limits")),
             Table(("limit of the contract", "of", "at least", "at most", "source"), limits, "llrrl"),
             Table(("waived on", "finding", "reason", "until"), waivers, wide=2),

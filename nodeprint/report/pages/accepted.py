@@ -1,15 +1,18 @@
-"""The facts of a campaign: its machines and their state, and when and by which version they were measured."""
+"""The facts of a campaign: its machines, when and by which version they were measured, and its tolerances."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
 
 from nodeprint import __version__
 from nodeprint.errors import printable
-from nodeprint.judge.verdict import NodeVerdict
-from nodeprint.report import names
-from nodeprint.report.pages.blocks import FactRows
+from nodeprint.judge.verdict import Limit, NodeVerdict, Verdict
+from nodeprint.report import names, text
+from nodeprint.report.pages.blocks import FactRows, Table
+from nodeprint.report.pages.common import agreement_numbers, tabulated
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.settings.texts import say
 
@@ -23,10 +26,8 @@ Fingerprint = Mapping[str, object]
 
 def _processors(fields: Fingerprint) -> str:
     processor, sockets, cores = (fields.get(key) for key in ("cpu", "sockets", "cores"))
-    if not processor:
-        return ""
     cores_each = f", {int(str(cores)) // int(str(sockets))} cores each" if sockets and cores else ""
-    return f"{f'{sockets} x ' if sockets else ''}{processor}{cores_each}"
+    return f"{f'{sockets} x ' if sockets else ''}{processor}{cores_each}" if processor else ""
 
 
 def _memory(fields: Fingerprint) -> str:
@@ -58,8 +59,7 @@ _FACTS: Mapping[str, Callable[[Fingerprint], str]] = {
 
 def rows(campaign: Campaign) -> FactRows:
     """The machines of the nodes, and how they were measured."""
-    nodes = campaign.verdict.nodes
-    return (*machines(nodes), *measured(campaign))
+    return (*machines(campaign.verdict.nodes), *measured(campaign))
 
 
 def machines(nodes: Mapping[str, NodeVerdict]) -> FactRows:
@@ -90,15 +90,15 @@ def measured(campaign: Campaign) -> FactRows:
     jobs = sorted({len(node.jobs) for node in verdict.nodes.values() if node.jobs})
     runs = sorted({figure.runs for node in verdict.nodes.values() for figure in node.classes})
     done = [name for name, node in verdict.nodes.items() if node.outcome.entry.measured]
-    counts = (
-        names.counted(jobs[-1], "job") + " per node" if jobs else "",
-        f"{_range(runs)} of core-to-core latency" if runs else "",
-    )
+    counts = [names.counted(jobs[-1], "job") + " per node"] if jobs else []
+    if runs:
+        of_runs = names.counted(runs[0], "run") if len(runs) == 1 else f"{runs[0]} to {runs[-1]} runs"
+        counts.append(f"{of_runs} of core-to-core latency")
     facts: dict[str, str] = {
         "nodes": f"{len(done)} of {len(verdict.nodes)} measured: {names.shortened(names.nodes(done), 70)}",
         "measured": " to ".join(dict.fromkeys(names.moment(time) for time in ends)) or say("not_recorded"),
         "table": printable(verdict.versions.get("table", "").partition(", SHA-256")[0], 60),
-        "repeated": "; ".join(filter(None, counts)),
+        "repeated": "; ".join(counts),
         "campaign": f"{printable(verdict.campaign, 60)}{f' ({campaign.origin})' if campaign.origin else ''}",
         "tolerances": printable(verdict.versions.get("acceptance", "the defaults").partition(",")[0], 60),
         "judged by"
@@ -111,5 +111,40 @@ def measured(campaign: Campaign) -> FactRows:
     return tuple((key, words) for key, words in facts.items() if words)
 
 
-def _range(counts: list[int]) -> str:
-    return names.counted(counts[0], "run") if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]} runs"
+# --- tolerances ---
+
+
+def tolerances(verdict: Verdict) -> Table:
+    """The tolerances of each criterion and the component that is closest to its own.
+
+    Tolerances differ by component and are a range. `detectable from` is the difference from which on 90% of the
+    nodes with it are detected.
+    """
+    limits: dict[str, list[Limit]] = {}
+    for limit in verdict.fleet.limits:
+        if limit.metric in verdict.criteria:
+            limits.setdefault(limit.metric, []).append(limit)
+    closest = {agreement.metric: agreement for agreement in verdict.fleet.agreements}
+    rows = []
+    for metric, of_metric in limits.items():
+        nearest = closest.get(metric)
+        ends = [end for of in of_metric for end in (of.tolerance_low, of.tolerance, of.tolerance_high)]
+        on = text.of_node(text.same_node_of(nearest, verdict)) if nearest is not None else ""
+        numbers = agreement_numbers(nearest) if nearest is not None else {}
+        rows.append(
+            {
+                "criterion": text.named("metrics", metric),
+                "tolerance": _span(ends, names.tolerance),
+                "detectable from": _span([limit.effect for limit in of_metric], names.percent),
+                "closest to its tolerance": text.noun_phrase(nearest) + on if nearest is not None else "",
+                "the same within": numbers.get("the same within", ""),
+                "its tolerance": numbers.get("tolerance", ""),
+            }
+        )
+    return tabulated(rows, "lrrlrr", 3)
+
+
+def _span(values: Sequence[float], words: Callable[[float], str]) -> str:
+    """A value, or from the lowest to the highest; a verdict of an older version has no ends, which are NaN."""
+    low, high = words(np.nanmin(values)), words(np.nanmax(values))
+    return high if low == high else f"{low.removesuffix('%')} to {high}"

@@ -18,7 +18,7 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
 from nodeprint.machine.fingerprint import label
-from nodeprint.report import further_cells, names, other_programs, text, verdict_files
+from nodeprint.report import further_cells, names, text, verdict_files
 from nodeprint.report.pages.blocks import Block, Bullets, Section, Table, Text
 from nodeprint.report.pages.order import class_rank, severity
 from nodeprint.settings import config
@@ -122,7 +122,7 @@ def remarks(folder: Path, verdict: Verdict) -> list[str]:
         for key, on in sorted(differing.items())
     ]
     for name in nodes:
-        if load := other_programs.sentence(folder, name):
+        if load := text.other_programs(folder, name):
             out.append(f"* {load}; `{config.again(folder, names.nodes([name]))}` measures it again")
     again = [name for name, of_node in nodes.items() if of_node.outcome is Outcome.INVALID]
     if again and not verdict.imported:
@@ -158,7 +158,7 @@ def _left_out(folder: Path) -> list[str]:
 def glance(folder: Path, verdict: Verdict) -> tuple[Section, ...]:
     """The medians of a judged campaign; of a few nodes also the matrices, with sentences, if their values are there."""
     nodes = {name: of_node for name, of_node in verdict.nodes.items() if of_node.outcome.entry.measured}
-    busy = [name for name in nodes if other_programs.busy(folder, name)]
+    busy = [name for name in nodes if text.busy_during_job(folder, name)]
     blocks = of_nodes(nodes, text.origin(verdict), marked=2 * len(busy) >= len(nodes) > 0)
     sections = (Section("", blocks),) if blocks else ()
     if len(nodes) > _NODES:

@@ -19,9 +19,9 @@ from nodeprint.errors import printable
 from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.machine.fingerprint import FIELDS, label
-from nodeprint.report import message_rates, names, other_programs, text
+from nodeprint.report import message_rates, names, text
 from nodeprint.report.figures import matrix
-from nodeprint.report.pages import accepted, criteria, medians, method, not_passing, pictures, split_groups
+from nodeprint.report.pages import accepted, medians, method, not_passing, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
     Block,
@@ -80,14 +80,14 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
         sections(
             Section("", (_disturbed(campaign), Bullets(tuple(notes[:_FIRST_NOTES])))),
             Section("What was measured, and when", (FactList(accepted.rows(campaign), 2),)),
-            Section("Tolerances", (criteria.table(verdict),)),
+            Section("Tolerances", (accepted.tolerances(verdict),)),
             Section("Nodes that do not pass", (not_passing.table(verdict, linked, anchors),)),
             Section(
                 "All nodes against their tolerances",
                 (
                     Figures(tuple(pictures.in_tolerances(campaign))),
-                    split_groups.numbers(verdict.fleet),
-                    split_groups.medians(verdict),
+                    medians.differences(verdict.fleet),
+                    medians.of_groups(verdict),
                 ),
             ),
             Section("Findings", tuple(_findings(campaign, linked, shown))),
@@ -116,7 +116,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
 
 def _disturbed(campaign: Campaign) -> Block:
     folder, nodes = campaign.folder, campaign.verdict.nodes
-    loads = [other_programs.sentence(folder, name) for name in nodes] if folder is not None else []
+    loads = [text.other_programs(folder, name) for name in nodes] if folder is not None else []
     sentences = [text.sentence(f"{load}.") for load in loads if load][:_FIRST_NOTES]
     return Bullets((*sentences, *text.disturbed(campaign.verdict)[:_FIRST_NOTES]))
 

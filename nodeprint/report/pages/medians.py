@@ -8,10 +8,11 @@ from statistics import median
 
 from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import printable
-from nodeprint.judge.verdict import NodeVerdict
+from nodeprint.judge.outcome import FleetOutcome
+from nodeprint.judge.verdict import FleetVerdict, NodeVerdict, Verdict
 from nodeprint.report import names, text
-from nodeprint.report.pages.blocks import Table
-from nodeprint.report.pages.common import is_on_paper, without_empty
+from nodeprint.report.pages.blocks import Cell, Table
+from nodeprint.report.pages.common import is_on_paper, tabulated, without_empty
 
 _HEADER = ("measurement", "of", "nodes", "median", "lowest", "on", "highest", "on", "% of peak")
 #: Metrics of another tool's table on paper; cluster.html has all.
@@ -73,3 +74,51 @@ def _extremes(values: _Values, unit: str) -> tuple[str, ...]:
         names.shortened(printable(high), 20),
         names.whole_percent(median(achieved)) if len(achieved) == len(values) else "",
     )
+
+
+# --- groups of a split fleet ---
+
+
+#: The most rows of medians, the largest differences first.
+_MOST_MEDIANS = 8
+
+
+def differences(fleet: FleetVerdict) -> Table:
+    """Return the difference of each group from another: the numbers of the split fleet's figure."""
+    rows = [
+        {
+            "group": group.name,
+            "nodes": str(len(group.nodes)),
+            "beside": f"group {group.than}",
+            "difference": names.signed(group.effect),
+            "in its unit": names.quantity(value, group.unit) if math.isfinite(value := text.in_its_unit(group)) else "",
+            "interval": names.interval(group.interval.low, group.interval.high, 1.0).removeprefix("interval "),
+            "tolerance": names.tolerance(group.tolerance),
+            "of the tolerance": f"{names.times(group.effect, group.tolerance)} times",
+        }
+        for group in (fleet.groups if fleet.outcome is FleetOutcome.SPLIT else ())
+        if group.component is not None
+    ]
+    return tabulated(rows, "lrlrrrrr")
+
+
+def of_groups(verdict: Verdict) -> Table:
+    """Return the medians of each group of a split fleet with the largest differences, compared with the first group."""
+    groups = verdict.fleet.groups if verdict.fleet.outcome is FleetOutcome.SPLIT else ()
+    of_each = [
+        {key: median(values) for key, values in text.medians_over(text.members(verdict, group)).items()}
+        for group in groups
+    ]
+    shared = [key for key in (of_each or [{}])[0] if all(key in of for of in of_each)]
+    apart = {key: [of[key] / of_each[0][key] for of in of_each] for key in shared if of_each[0][key] > 0}
+    farthest = sorted(apart, key=lambda key: -max(abs(math.log(ratio)) for ratio in apart[key]))[:_MOST_MEDIANS]
+    rows: list[tuple[Cell, ...]] = []
+    for measurement, name, unit in farthest:
+        values = [of[measurement, name, unit] for of in of_each]
+        shown = (names.quantity(value, names.of_measurement(unit, measurement)) for value in values)
+        differences = (names.signed(ratio - 1) for ratio in apart[measurement, name, unit][1:])
+        rows.append((text.measured(measurement), names.row(name), *shown, *differences))
+    letters = [group.name for group in groups]
+    beside = (f"{letter} beside {letters[0]}" for letter in letters[1:])
+    header = ("medians of the groups", "of", *letters, *beside)
+    return Table(header, tuple(rows), "ll" + "r" * (len(header) - 2))

@@ -8,28 +8,23 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from nodeprint.data.job import run_medians
-from nodeprint.data.job.jobs import Job
+from nodeprint.data.job.jobs import Job, JobMeasurement
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import NodeVerdict
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
-from nodeprint.report import (
-    check_scripts,
-    message_rates,
-    names,
-    other_programs,
-    readings,
-    text,
-)
+from nodeprint.report import check_scripts, message_rates, names, readings, text
 from nodeprint.report.figures import curves, matrix
 from nodeprint.report.figures.node_levels import NodeLevels
-from nodeprint.report.pages import accepted, mapped_twice, method, pictures
+from nodeprint.report.pages import accepted, method, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
     Block,
@@ -124,6 +119,11 @@ def _appendix(
     verdict = campaign.verdict.nodes[node]
     cells = () if alone else _cells(campaign, node, verdict, jobs)
     others = (f for f in verdict.findings if not f.counts)  # they do not affect the outcome
+    warnings = (
+        Advice(str(of.get("text") or of.get("id") or ""), str(of.get("advice") or "")) for of in verdict.warnings
+    )
+    short, long = (tuple(f for f in facts(verdict.fingerprint) if (f[0] in _LONG) is own) for own in (False, True))
+    problems = tuple(problem.text for job in jobs for problem in job.problems)
     other_findings = (f"{text.finding_sentence(f)} {' '.join(text.finding_details(f))}".strip() for f in others)
     return appendix(
         Section("Further findings", findings),
@@ -132,11 +132,9 @@ def _appendix(
         Section(say("headings", "node_agreements"), (agreement_table(verdict.agreements),)),
         Section("Other findings", (Bullets(tuple(other_findings)),)),
         Section("Runs", (_runs(jobs, verdict),)),
-        Section("Warnings", tuple(Advice(*_advice(warning)) for warning in verdict.warnings)),
-        Section(
-            "Files that could not be used", (Bullets(tuple(problem.text for job in jobs for problem in job.problems)),)
-        ),
-        Section("Configuration", _configuration(verdict)),
+        Section("Warnings", tuple(warnings)),
+        Section("Files that could not be used", (Bullets(problems),)),
+        Section("Configuration", (FactList(short, 2), FactList(long))),
     )
 
 
@@ -145,7 +143,7 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
     place = [f"{key} {value}" for key, value in (("group", verdict.group), ("rack", verdict.rack)) if value]
     host = campaign.packed[node].host if node in campaign.packed else ""
     place += [f"host {printable(host, 80)}"] if host and host != node else []
-    load = other_programs.sentence(campaign.folder, node) if campaign.folder is not None else ""
+    load = text.other_programs(campaign.folder, node) if campaign.folder is not None else ""
     where = f"({', '.join(place)})" if place else ""
     now = campaign.jobs_changed(node)
     changed = text.jobs_changed(verdict, now) if now is not None else ""
@@ -221,16 +219,18 @@ def _matrix(
     blocks = tuple(pictures.blocks_of(campaign, node, name)) if has_room else ()
     plan = tuple(pictures.floor_plan(campaign, node, name)) if has_room and not blocks else ()
     classes = tuple(figure for figure in verdict.classes if figure.measurement == name)
-    structure = _structure(campaign, node, name)
+    structure, quadrants = _structure(campaign, node, name), list[str]()
+    for pair in measured:
+        of_pair = structure_sentences.quadrants_of_node(campaign.levels(pair, node), node)
+        quadrants += (
+            of_pair if pair == name else (f"{text.sentence(text.measured(pair))}: {words}" for words in of_pair)
+        )
     return [
         *structure,
         Figures((*shown, *difference, *counted)),
         *([_messages(levels, node, jobs)] if messages else []),
         Bullets(tuple(structure_sentences.placement_of_node(levels, node, verdict.fingerprint)), bool(verdict.counted)),
-        Bullets(
-            tuple(words for pair in measured for words in _quadrants(campaign, node, pair, measured[0])),
-            bool(verdict.counted),
-        ),
+        Bullets(tuple(quadrants), bool(verdict.counted)),
         # groups detected without labels have the same values
         class_table(() if any(isinstance(block, Table) for block in structure) else classes),
         Figures((*blocks, *plan)),
@@ -243,13 +243,6 @@ def _messages(levels: NodeLevels, node: str, jobs: Sequence[Job]) -> FactList:
     runs = next((job.measured[name].runs for job in reversed(jobs) if name in job.measured), ())
     slowest = [pair for run in runs for pair in run.get("slowest_again", ())]
     return FactList(message_rates.facts(levels.of(node), method.header(jobs, name), slowest), 2)
-
-
-def _quadrants(campaign: Campaign, node: str, measurement: str, first: str) -> list[str]:
-    """Return the sentences about quadrants, prefixed by the name of the measurement unless it is the `first`."""
-    sentences = structure_sentences.quadrants_of_node(campaign.levels(measurement, node), node)
-    name = text.sentence(text.measured(measurement))
-    return sentences if measurement == first else [f"{name}: {words}" for words in sentences]
 
 
 def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> list[Block]:
@@ -324,13 +317,7 @@ def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[J
     main = tuple(of for of in figures if of not in few)
     # the values of a few CPUs are also in a table
     shown = (Figures(main), Figures(few, dispensable=True)) if len(few) < len(figures) else (Figures(few),)
-    return (
-        main_cells(verdict),
-        *shown,
-        further_cells(verdict),
-        Bullets(sentences),
-        *mapped_twice.of_curves(cells),
-    )
+    return main_cells(verdict), *shown, further_cells(verdict), Bullets(sentences), *mapped_twice(cells)
 
 
 def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
@@ -342,9 +329,7 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
     kinds = Counter([figure.measurement for figure in verdict.classes])
     kinds.update(cell.measurement for cell in verdict.cells)
     mixtures = {figure.measurement for figure in verdict.classes if figure.groups}
-    invalid = {
-        (disturbance.measurement, disturbance.run) for disturbance in verdict.disturbances if disturbance.invalid
-    }
+    invalid = {(seen.measurement, seen.run) for seen in verdict.disturbances if seen.invalid}
     rows: list[dict[str, Cell]] = []
     for job in jobs:
         for name, measured in sorted(job.measured.items()):
@@ -354,6 +339,8 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
                 continue
             alike = kinds[name] == 1 and name not in mixtures
             bad = [run for run in measured.numbers if (name, f"job{job.number}/run{run}") in invalid]
+            unit = run_medians.unit_of(measured)
+            ends = dict.fromkeys(names.quantity(end, unit) for end in (min(medians), max(medians)))
             spread, flagged = run_medians.between_runs(values), run_medians.flagged_share(measured)
             rows.append(
                 {
@@ -361,7 +348,7 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
                     "measurement": name,
                     "passes": str(len(measured.passes)),
                     "runs": str(len(medians)),
-                    "median of runs": _together(medians, run_medians.unit_of(measured)) if alike else "",
+                    "median of runs": " to ".join(ends) if alike else "",
                     "between runs": names.percent(spread) if spread is not None else "",
                     "flagged": names.percent(flagged) if flagged else "",
                     "began": min(str(run["start_time"]) for run in measured.runs)[:16],
@@ -369,23 +356,6 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
                 }
             )
     return tabulated(rows, "llrrrrrll")
-
-
-def _together(values: Sequence[float], unit: str) -> str:
-    """Return a median, or the lowest and the highest of several."""
-    return " to ".join(dict.fromkeys(names.quantity(end, unit) for end in (min(values), max(values))))
-
-
-def _advice(warning: Mapping[str, str]) -> tuple[str, str]:
-    return str(warning.get("text") or warning.get("id") or ""), str(warning.get("advice") or "")
-
-
-def _configuration(verdict: NodeVerdict) -> tuple[Block, ...]:
-    facts_of_node = facts(verdict.fingerprint)
-    return (
-        FactList(tuple(fact for fact in facts_of_node if fact[0] not in _LONG), 2),
-        FactList(tuple(fact for fact in facts_of_node if fact[0] in _LONG)),
-    )
 
 
 def _over_time(campaign: Campaign, node: str) -> tuple[Block, ...]:
@@ -398,3 +368,41 @@ def _over_time(campaign: Campaign, node: str) -> tuple[Block, ...]:
     data, caption = of_node.course, say("captions", "course", node=node)
     drawn = pictures.picture(campaign, node, "over-time", curves.curve, data, pictures.PAGE, caption, alt)
     return Bullets(of_node.sentences), Figures((drawn,)), Text(of_node.campaigns, quiet=True)
+
+
+# --- memory that is mapped twice ---
+
+
+_SECONDS = ("writer_s", "reader_s", "writer_staggered_s", "reader_staggered_s")
+_HEADER = ("pair", "writer", "reader", "writer's time", "reader's time", "writer, staggered", "reader, staggered")
+#: Rows of a table that is read; with more pairs half of them are the first and half the last.
+MOST_PAIRS = 16
+
+
+def mapped_twice(curves_of_job: Sequence[JobMeasurement]) -> Iterator[Block]:
+    """The seconds of pairs that work in memory that is mapped twice, as xcpumemperf's table has them.
+
+    Each measurement of the ring has a table of its pairs with their averages, medians over passes and runs; nothing of
+    records without seconds.
+    """
+    for data in curves_of_job:
+        if (data.header["kernel"], data.header["operation"]) == ("remap", "ring") and set(_SECONDS) <= set(
+            data.columns
+        ):
+            yield Text(f"{text.sentence(text.measured(data.name))}, seconds of each pair:")
+            yield _seconds(data)
+
+
+def _seconds(data: JobMeasurement) -> Table:
+    seconds = np.stack([readings.over_runs(data.columns[key]) for key in _SECONDS], axis=1)
+    ends = list(zip(data.keys("writer"), data.keys("reader"), strict=True))
+    rows = [
+        (str(number), f"CPU {writer}", f"CPU {reader}", *(names.duration(1e9 * value) for value in of_pair))
+        for number, ((writer, reader), of_pair) in enumerate(zip(ends, seconds.tolist(), strict=True), 1)
+    ]
+    left = len(rows) - MOST_PAIRS
+    if left > 0:
+        between = (f"{left} more", *[""] * (len(_HEADER) - 1))
+        rows = [*rows[: MOST_PAIRS // 2], between, *rows[-(MOST_PAIRS // 2) :]]
+    average = ("average", "", "", *(names.duration(1e9 * value) for value in np.nanmean(seconds, axis=0).tolist()))
+    return Table(_HEADER, (*rows, average), "lllrrrr")

@@ -16,7 +16,6 @@ from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Cell, Mark, Reference, Table
 from nodeprint.report.pages.common import state_mark, without_empty
 from nodeprint.report.pages.order import by_harm, class_rank, harm, natural, severity, worst_finding
-from nodeprint.report.pages.split_groups import of_nodes
 from nodeprint.settings.texts import say
 
 #: With more rows of findings than these, nodes share a row by the type of the component, as one in each of 750 nodes is
@@ -117,15 +116,21 @@ def _links(verdict: Verdict) -> list[_Row]:
 
 def _groups(verdict: Verdict, linked: Mapping[str, Reference]) -> list[_Row]:
     """A row for each group of a split fleet."""
-    fleet = verdict.fleet
-    groups = fleet.groups if fleet.outcome is FleetOutcome.SPLIT else ()
-    return [
-        (
-            (class_rank(Outcome.SPLIT)[0], -3, -float(len(groups) - number), natural(group.nodes[0])),
-            (_called(group.nodes, linked), Mark.of(Outcome.SPLIT), *of_nodes(fleet, group.name), ""),
-        )
-        for number, group in enumerate(groups)
-    ]
+    groups = verdict.fleet.groups if verdict.fleet.outcome is FleetOutcome.SPLIT else ()
+    by_name, rows = {group.name: group for group in groups}, list[_Row]()
+    for number, group in enumerate(groups):
+        words = {"name": group.name, "fields": text.goes_with(group)}
+        if group.component is None:
+            cells = (say("split_row", "first", **words), "", "", "")
+        else:
+            differs, to_do = (
+                say("split_row", "apart", place=text.place(group), **words),
+                text.to_do(group, by_name[group.than]),
+            )
+            cells = (differs, names.signed(group.effect), names.tolerance(group.tolerance), to_do)
+        order = class_rank(Outcome.SPLIT)[0], -3, -float(len(groups) - number), natural(group.nodes[0])
+        rows.append((order, (_called(group.nodes, linked), Mark.of(Outcome.SPLIT), *cells, "")))
+    return rows
 
 
 def _others(verdict: Verdict, linked: Mapping[str, Reference]) -> list[_Row]:

@@ -7,7 +7,16 @@ is a value of `nodeprint.judge.verdict`, so nodes with equal values are alike.
 from __future__ import annotations
 
 from nodeprint.report.text.agreement_sentences import agreement_remedy, agreement_with_remedy, of_node, same_node_of
-from nodeprint.report.text.disturbances import busy_machine, disturbance, disturbed, moved_cpus, moved_most, taken_most
+from nodeprint.report.text.disturbances import (
+    busy_during_job,
+    busy_machine,
+    disturbance,
+    disturbed,
+    moved_cpus,
+    moved_most,
+    other_programs,
+    taken_most,
+)
 from nodeprint.report.text.finding_sentences import (
     component_in_words,
     component_type_in_words,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from nodeprint.data.places.measured import models
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import ReasonDetail
 from nodeprint.judge.verdict import LOST, Disturbance, Verdict
+from nodeprint.machine import other_load
 from nodeprint.report import names
 from nodeprint.report.text.wording import measured, named, sentence
 from nodeprint.settings.texts import say, texts
@@ -176,21 +178,27 @@ def untaken(verdict: Verdict) -> list[str]:
         for why in dict.fromkeys(member.untaken.values()):
             measurements = tuple(key for key, reason in member.untaken.items() if reason == why)
             by_reason.setdefault((why, measurements), []).append(name)
-    return [
-        say(
-            "untaken",
-            measurements=names.listed(measurements),
-            nodes=names.nodes(on),
-            reason=printable(why, 300),
-            arguments=_arguments(why, measurements),
-        )
-        for (why, measurements), on in by_reason.items()
-    ]
+    sentences = []
+    for (why, measurements), on in by_reason.items():
+        values = {"measurements": names.listed(measurements), "nodes": names.nodes(on), "reason": printable(why, 300)}
+        arguments = ""
+        if advised := re.search(r"\buse (--[a-z-]+ [a-z0-9]+)", why):  # where the option is in the configuration
+            of_each = ", ".join(f"{name}: {advised[1]}" for name in measurements)
+            arguments = say("untaken_arguments", values=of_each)
+        sentences.append(say("untaken", arguments=arguments, **values))
+    return sentences
 
 
-def _arguments(reason: str, measurements: Sequence[str]) -> str:
-    """Locate the configuration of the option that a kernel advises; empty if it advises none."""
-    advised = re.search(r"\buse (--[a-z-]+ [a-z0-9]+)", reason)
-    if advised is None:
-        return ""
-    return say("untaken_arguments", values=", ".join(f"{name}: {advised[1]}" for name in measurements))
+def busy_during_job(campaign: Path, name: str) -> str:
+    """Return which other programs took time from the CPUs during the newest job of a node; empty if none is known.
+
+    They are known on the machine that the main job runs on.
+    """
+    load = other_load.kept(campaign / "nodes" / name)
+    return load.text("took") if load is not None and load.is_busy else ""
+
+
+def other_programs(campaign: Path, name: str) -> str:
+    """Describe the other programs that ran during the measurement of a node; empty if none is known."""
+    load = busy_during_job(campaign, name)
+    return say("remarks", "other_load", name=printable(name), load=load) if load else ""

@@ -14,7 +14,7 @@ import pytest
 from nodeprint.errors import NodeprintError
 from nodeprint.machine import other_load
 from nodeprint.machine.other_load import OtherLoad, Process
-from nodeprint.report import other_programs, verdict_files
+from nodeprint.report import text, verdict_files
 from tests.support import printed, verdicts
 
 TICKS_A_S = os.sysconf("SC_CLK_TCK")
@@ -160,7 +160,7 @@ def test_the_last_lines_and_page_one_say_it_and_mark_the_figures(tmp_path: Path)
     assert " ns *" in printed.campaign(tmp_path)
     expected = "other programs ran while vm was measured: stress (pid 4711) took 98% of CPU 1"
     assert f"* {expected}; `make run NODES=vm`" in printed.campaign(tmp_path)
-    assert expected in other_programs.sentence(tmp_path, "vm")
+    assert expected in text.other_programs(tmp_path, "vm")
 
 
 def test_many_slurm_jobs_are_counted() -> None:

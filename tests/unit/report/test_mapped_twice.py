@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from nodeprint.data.job.jobs import JobMeasurement
-from nodeprint.report.pages import mapped_twice
 from nodeprint.report.pages.blocks import Table, Text
+from nodeprint.report.pages.node import mapped_twice
 
 
 def ring(pairs: int, **columns: list[float]) -> JobMeasurement:
@@ -31,7 +31,7 @@ def seconds(pairs: int) -> dict[str, list[float]]:
 
 
 def test_each_pair_has_its_row_and_the_last_is_the_average() -> None:
-    heading, table = mapped_twice.of_curves([ring(2, **seconds(2))])
+    heading, table = mapped_twice([ring(2, **seconds(2))])
     assert isinstance(heading, Text)
     assert isinstance(table, Table)
     assert table.rows == (
@@ -42,7 +42,7 @@ def test_each_pair_has_its_row_and_the_last_is_the_average() -> None:
 
 
 def test_many_pairs_are_shown_from_both_ends_and_older_records_not_at_all() -> None:
-    _, table = mapped_twice.of_curves([ring(40, **seconds(40))])
+    _, table = mapped_twice([ring(40, **seconds(40))])
     assert isinstance(table, Table)
     assert [row[0] for row in table.rows] == [*map(str, range(1, 9)), "24 more", *map(str, range(33, 41)), "average"]
-    assert not list(mapped_twice.of_curves([ring(2, writer_s=[1e-3, 1e-3])]))
+    assert not list(mapped_twice([ring(2, writer_s=[1e-3, 1e-3])]))

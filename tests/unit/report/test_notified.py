@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from nodeprint.errors import NodeprintError
-from nodeprint.report import notified
+from nodeprint.report import verdict_files
 
 
 def test_the_command_reads_the_verdict(tmp_path: Path) -> None:
     out = tmp_path / "a file.json"
-    notified.send(f"tee '{out}'", '{"campaign": "main"}')
+    verdict_files.notify(f"tee '{out}'", '{"campaign": "main"}')
     assert out.read_text() == '{"campaign": "main"}'
 
 
@@ -21,8 +21,8 @@ def test_the_command_reads_the_verdict(tmp_path: Path) -> None:
 )
 def test_a_command_that_fails_is_said(command: str, what: str) -> None:
     with pytest.raises(NodeprintError, match=what):
-        notified.send(command, "{}")
+        verdict_files.notify(command, "{}")
 
 
 def test_a_command_that_reads_nothing_is_none_that_failed() -> None:
-    notified.send("true", "x" * 1_000_000)
+    verdict_files.notify("true", "x" * 1_000_000)

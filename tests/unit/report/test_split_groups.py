@@ -13,8 +13,8 @@ from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import Component, Group, Interval, Reason, Verdict
 from nodeprint.report import protocol, text, verdict_files
 from nodeprint.report.figures import differences
-from nodeprint.report.pages import node, split_groups
-from nodeprint.report.pages.blocks import SiteTexts
+from nodeprint.report.pages import medians, node, not_passing
+from nodeprint.report.pages.blocks import SiteTexts, Table
 from nodeprint.report.pages.judged_campaign import Campaign
 from tests.support import blocks, printed, verdicts
 
@@ -102,14 +102,19 @@ def test_what_groups_reach_of_what_is_possible_is_said_where_they_differ() -> No
     assert text.which_is_right(replace(verdict, nodes=alike)) == [still_open]
 
 
+def page_1(verdict: Verdict) -> Table:
+    return not_passing.table(verdict, {}, {})
+
+
 def test_page_has_the_numbers_of_a_group_and_their_quotient_is_the_printed_factor() -> None:
     verdict = split()
-    row = dict(zip((table := split_groups.numbers(verdict.fleet)).header, table.rows[0], strict=True))
+    row = dict(zip((table := medians.differences(verdict.fleet)).header, table.rows[0], strict=True))
     assert (row["difference"], row["tolerance"], row["of the tolerance"]) == ("+8.0%", "2%", "4.0 times")
-    words, by, tolerance, to_do = split_groups.of_nodes(verdict.fleet, "B")
-    assert (by, tolerance) == ("+8.0%", "2%") and "BIOS 2.4 there alone" in words and "2.3 on cn0" in to_do
-    assert split_groups.of_nodes(verdict.fleet, "A")[1:] == ("", "", "")
-    assert not split_groups.numbers(verdicts.verdict().fleet).rows
+    first, second = (dict(zip(table.header, row, strict=True)) for table in [page_1(verdict)] for row in table.rows)
+    assert (second["by"], second["tolerance"]) == ("+8.0%", "2%")
+    assert "BIOS 2.4 there alone" in str(second["what differs"]) and "2.3 on cn0" in str(second["what to do"])
+    assert (first["by"], first["tolerance"], first["what to do"]) == ("", "", "")
+    assert not medians.differences(verdicts.verdict().fleet).rows
 
 
 def test_medians_of_groups_are_those_that_are_farthest_apart_first() -> None:
@@ -119,11 +124,11 @@ def test_medians_of_groups_are_those_that_are_farthest_apart_first() -> None:
     )
     verdict = split(classes=slow)
     nodes = {n: v if v.group == "B" else replace(v, classes=verdicts.classes()) for n, v in verdict.nodes.items()}
-    table = split_groups.medians(replace(verdict, nodes=nodes))
+    table = medians.of_groups(replace(verdict, nodes=nodes))
     assert table.header[-3:] == ("A", "B", "B beside A")
     assert [row[-1] for row in table.rows[:2]] == ["-20.0%", "+10.0%"]
     assert math.isclose(0.8 * 205, float(str(table.rows[0][-2]).split()[0]), abs_tol=0.5)
-    assert not split_groups.medians(verdicts.verdict()).rows
+    assert not medians.of_groups(verdicts.verdict()).rows
 
 
 def test_several_kinds_of_pairs_have_no_difference_in_nanoseconds() -> None:
@@ -132,7 +137,7 @@ def test_several_kinds_of_pairs_have_no_difference_in_nanoseconds() -> None:
     for group, is_there in ((AWAY, True), (several, False)):
         verdict = split(away=group)
         assert ("9 ns more" in printed.summary(verdict)) is is_there
-        assert ("in its unit" in split_groups.numbers(verdict.fleet).header) is is_there
+        assert ("in its unit" in medians.differences(verdict.fleet).header) is is_there
 
 
 def test_three_groups_are_in_one_figure_and_a_line_each() -> None:
