@@ -33,13 +33,11 @@ def disturbed_first(verdict: Verdict) -> list[str]:
 
 def busy_nodes(verdict: Verdict) -> list[str]:
     """Report busy nodes if load decides their outcome: the lost CPU time and the detection limit."""
-    busy = {
-        name: taken
-        for name, node in verdict.nodes.items()
-        if node.reasons
-        and (node.is_alone or node.reasons[0].why in _BY_LOAD)
-        and (taken := taken_most(node.disturbances))
-    }
+    busy: dict[str, Disturbance] = {}
+    for name, node in verdict.nodes.items():
+        decides = node.reasons and (node.is_alone or node.reasons[0].why in _BY_LOAD)
+        if decides and (taken := taken_most(node.disturbances)):
+            busy[name] = taken
     if not busy:
         return []
     deciding = [limit.effect for limit in verdict.fleet.limits if limit.metric in verdict.criteria]
@@ -81,11 +79,8 @@ def moved_most(disturbances: Sequence[Disturbance]) -> Disturbance | None:
 def moved_cpus(worst: Disturbance, nodes: Sequence[str] = (), node: str = "") -> str:
     """Report that hosts migrate virtual CPUs of `nodes`, with the values of one node; unnamed for this machine."""
     on = f" on {printable(node, 60)}" if len(nodes) > 1 and worst.low_in not in nodes else ""
-    return say(
-        "moved",
-        of_nodes=f" of {names.nodes(nodes)}" if nodes else "",
-        **{**_ends(worst), "low_in": repetition(worst.low_in) + on},
-    )
+    of_nodes = f" of {names.nodes(nodes)}" if nodes else ""
+    return say("moved", of_nodes=of_nodes, **{**_ends(worst), "low_in": repetition(worst.low_in) + on})
 
 
 def _ends(of: Disturbance) -> dict[str, str]:
@@ -132,20 +127,16 @@ def disturbance(disturbance: Disturbance) -> str:
         return differ(disturbance)
     if disturbance.kind not in texts()["disturbances"]:
         return f"{disturbance.kind}: {printable(disturbance.detail, 200)}"
-    return say(
-        "disturbances",
-        disturbance.kind,
-        share=names.percent(disturbance.share),
-        value=f"{disturbance.value:.4g}",
-        measurement=measured(disturbance.measurement) if disturbance.measurement else "the measurement",
-        run=f" in {disturbance.run}" if disturbance.run else "",
-        cpus=f" on {cpus}" if cpus else "",
-        cpus_alone=cpus or "its CPUs",
-        detail=printable(disturbance.detail, 300),
-        **_ends(disturbance),
-        job=disturbance.run.partition("/")[0],
-        run_number=disturbance.run.partition("/run")[2],
-    )
+    of, run = disturbance.measurement, disturbance.run
+    values = {
+        "share": names.percent(disturbance.share),
+        "value": f"{disturbance.value:.4g}",
+        "measurement": measured(of) if of else "the measurement",
+        **{"run": f" in {run}" if run else "", "job": run.partition("/")[0], "run_number": run.partition("/run")[2]},
+        **{"cpus": f" on {cpus}" if cpus else "", "cpus_alone": cpus or "its CPUs"},
+        "detail": printable(disturbance.detail, 300),
+    }
+    return say("disturbances", disturbance.kind, **values, **_ends(disturbance))
 
 
 def disturbed(verdict: Verdict) -> list[str]:

@@ -69,19 +69,14 @@ def finding_sentence(finding: Finding) -> str:
 
     If not all jobs show it, the sentence lists those that do.
     """
-    return " ".join(filter(None, (_finding_sentence(finding), _which_jobs(finding))))
-
-
-def _which_jobs(finding: Finding) -> str:
-    """Name the jobs that show a finding; for a job that shows it in some runs only, the runs."""
-    jobs, showing = finding.by_job, finding.jobs_showing
-    in_component = any(job.showing and len(job.showing) < len(job.runs) for job in jobs)
-    if showing and len(showing) < len(jobs) and not in_component:
-        return say("which_jobs", count=len(showing), jobs=names.counted(len(jobs), "job"), names=names.listed(showing))
-    runs = [run for job in jobs for run in job.showing]
-    if not in_component or not runs:
-        return ""
-    return say("which_runs", runs=names.listed(runs), count=names.counted(len(finding.runs), "run"))
+    words, jobs, showing = _finding_sentence(finding), finding.by_job, finding.jobs_showing
+    if any(job.showing and len(job.showing) < len(job.runs) for job in jobs):  # in some of its runs only
+        runs, count = (run for job in jobs for run in job.showing), names.counted(len(finding.runs), "run")
+        return f"{words} {say('which_runs', runs=names.listed(runs), count=count)}"
+    if showing and len(showing) < len(jobs):
+        values = {"jobs": names.counted(len(jobs), "job"), "names": names.listed(showing)}
+        return f"{words} {say('which_jobs', count=len(showing), **values)}"
+    return words
 
 
 def runs_past(finding: Finding, job: JobEffect) -> int:
@@ -105,8 +100,12 @@ def _finding_sentence(finding: Finding) -> str:
     if not finding.measurement:
         jobs = f" ({names.listed(job.job for job in finding.by_job)})" if finding.by_job else ""
         return say("finding_event", event=_event(finding), jobs=jobs)
-    if is_channel(finding):
-        return _channel_sentence(finding, values)
+    if is_channel(finding):  # a memory channel seems to be missing, with the bandwidths that show it
+        streams = {cell["stream"] for cell in finding.cells if "stream" in cell}
+        size, name = names.shown_unit(finding.peers, finding.unit)
+        both = f"{finding.value / size:.3g} of {finding.peers / size:.3g} {name}"
+        over = f", mean of {names.counted(len(streams), 'stream')}" if len(streams) > 1 else ""
+        return say("finding_channel", **{**values, "place": memory_node(finding), "both": both, "over": over})
     place = begin(noun_phrase(finding), finding.measurement)
     if finding.of_limit:
         reason = printable(str(where["reason"]), 80)
@@ -121,7 +120,9 @@ def _finding_sentence(finding: Finding) -> str:
         return str(words).format(place=place, **{**values, **points})
     at_home = names.home(finding.home)
     place += f", with lines at the {at_home}," if at_home else ""
-    return say("finding", place=place, added=in_unit(finding.effect_unit, finding.unit, _figures_of(finding)), **values)
+    # the pairs that the values in ns belong to
+    of = names.scope(finding.component) if finding.figures_of is None else names.within(finding.figures_of)
+    return say("finding", place=place, added=in_unit(finding.effect_unit, finding.unit, of), **values)
 
 
 def _link_sentence(finding: Finding, values: Mapping[str, str]) -> str:
@@ -129,9 +130,8 @@ def _link_sentence(finding: Finding, values: Mapping[str, str]) -> str:
     where = finding.component.where
     ends = {end: printable(str(where.get(end, "")), 80) for end in ("node", "to")}
     kind = "node" if not ends["to"] else "both" if where.get("sends") and where.get("receives") else "one"
-    direction = {(True, True): "in both directions", (True, False): "when it sends"}.get(
-        (bool(where.get("sends")), bool(where.get("receives"))), "when it receives"
-    )
+    direction = "when it sends" if where.get("sends") else "when it receives"
+    direction = "in both directions" if where.get("sends") and where.get("receives") else direction
     added = in_unit(finding.effect_unit, finding.unit, "a message")
     if is_metric(finding.measurement):
         metric = printable(finding.measurement, 60)
@@ -143,27 +143,9 @@ def _link_sentence(finding: Finding, values: Mapping[str, str]) -> str:
 def _event(finding: Finding) -> str:
     """Describe the events that the system counted."""
     event = texts()["events"].get(finding.id, f"{finding.id.replace('-', ' ')}: {{count}}")
-    return sentence(event.format(count=f"{finding.value:.4g}", cpus=_wrong_cpus(finding.component.where)))
-
-
-def _channel_sentence(finding: Finding, values: Mapping[str, str]) -> str:
-    """Report that a memory channel seems to be missing, with the supporting bandwidths."""
-    streams = {cell["stream"] for cell in finding.cells if "stream" in cell}
-    unit = names.shown_unit(finding.peers, finding.unit)
-    both = f"{finding.value / unit[0]:.3g} of {finding.peers / unit[0]:.3g} {unit[1]}"
-    over = f", mean of {names.counted(len(streams), 'stream')}" if len(streams) > 1 else ""
-    return say("finding_channel", **{**values, "place": memory_node(finding), "both": both, "over": over})
-
-
-def _figures_of(finding: Finding) -> str:
-    """Name the pairs that the values in ns belong to."""
-    of = finding.figures_of
-    return names.scope(finding.component) if of is None else names.within(of)
-
-
-def _wrong_cpus(where: Mapping[str, object]) -> str:
-    cpus = str(where.get("cpus", ""))
-    return f"CPU{'s' if ',' in cpus else ''} {cpus}" if cpus else "a CPU"
+    cpus = str(finding.component.where.get("cpus", ""))
+    wrong = f"CPU{'s' if ',' in cpus else ''} {cpus}" if cpus else "a CPU"
+    return sentence(event.format(count=f"{finding.value:.4g}", cpus=wrong))
 
 
 def finding_details(finding: Finding) -> list[str]:
@@ -189,9 +171,8 @@ def _finer(finding: Finding) -> str:
         names.counted(count, f"difference in {measured(measurement)}", f"differences in {measured(measurement)}")
         for measurement, count in by_measurement.items()
     )
-    places = list(
-        dict.fromkeys(names.scoped(finer.component) for finer in finding.finer if names.is_of_pairs(finer.component))
-    )
+    of_pairs = (finer.component for finer in finding.finer if names.is_of_pairs(finer.component))
+    places = list(dict.fromkeys(map(names.scoped, of_pairs)))
     named_places = f": {names.listed(places)}" if len(places) == len(finding.finer) <= _MOST_PLACES else ""
     return say("finer", count=names.listed(counts), components=named_places)
 

@@ -57,8 +57,7 @@ def fields(values: Mapping[str, str]) -> str:
 
 def belongs(letter: str, groups: Sequence[Group]) -> str:
     """The difference between a node's group and another group of a split fleet."""
-    by_name = {of.name: of for of in groups}
-    own = by_name.get(letter)
+    own = {of.name: of for of in groups}.get(letter)
     if own is not None and own.component is not None:
         return say("split", "apart", name=letter, than=own.than, **_apart(own))
     others = (say("split", "other", name=of.name, **_apart(of)) for of in groups if of.than == letter)
@@ -84,16 +83,14 @@ def next_step(letter: str, groups: Sequence[Group]) -> str:
 def to_do(group: Group, than: Group) -> str:
     """The experiment that explains a difference: equal fields, equal time of measuring, or a search without a clue."""
     first, second = (printable(of.nodes[0], 40) for of in (group, than))
-    if keys := dict.fromkeys((*group.fields, *than.fields)):
-        fields = names.listed(_both_values(key, {first: group.fields, second: than.fields}) for key in keys)
-        return say("split", "make_alike", node=first, than=second, fields=fields)
+    differing = []
+    for key in dict.fromkeys((*group.fields, *than.fields)):
+        ends = ((first, group.fields), (second, than.fields))
+        values = ", ".join(f"{printable(of[key], 60)} on {node}" for node, of in ends if key in of)
+        differing.append(say("split", "field", field=fingerprint.label(key), values=values))
+    if differing:
+        return say("split", "make_alike", node=first, than=second, fields=names.listed(differing))
     return say("split", "later" if group.later_h else "nothing", node=first, than=second)
-
-
-def _both_values(key: str, of_nodes: Mapping[str, Mapping[str, str]]) -> str:
-    """A field with its known values, one for each node."""
-    values = (f"{printable(fields[key], 60)} on {node}" for node, fields in of_nodes.items() if key in fields)
-    return say("split", "field", field=fingerprint.label(key), values=", ".join(values))
 
 
 def which_is_right(verdict: Verdict) -> list[str]:
@@ -118,16 +115,6 @@ def which_is_right(verdict: Verdict) -> list[str]:
 Figure = tuple[str, str, str]
 
 
-def _medians_of(node: NodeVerdict) -> Iterator[tuple[Figure, float]]:
-    """The medians of a node."""
-    for figure in node.classes:
-        for name, value in figure.medians.items():
-            yield (figure.measurement, ", ".join(filter(None, (name, names.home(figure.home)))), "ns"), value
-    for cell in node.cells:
-        if cell.unit != "share" and cell.median > 0:
-            yield (cell.measurement, cell.name, cell.unit), cell.median
-
-
 def also_apart(verdict: Verdict) -> Iterator[str]:
     """Describe further measurements in which a group differs from its reference group.
 
@@ -145,8 +132,11 @@ def also_apart(verdict: Verdict) -> Iterator[str]:
             measurement, name, _ = figure
             ratio = median(own[figure]) / median(others[figure])
             is_beyond = abs(ratio - 1) > tolerances.get(measurement, math.inf)
-            if measurement != group.measurement and is_beyond and _are_apart(own[figure], others[figure]):
-                words = f"{measured(measurement)} ({names.row(name)}: {_by(ratio, measurement)})"
+            first, second = own[figure], others[figure]
+            apart = min(len(first), len(second)) > 1 and (max(first) < min(second) or max(second) < min(first))
+            if measurement != group.measurement and is_beyond and apart:
+                by = f"{names.percent(abs(ratio - 1))} {change(ratio - 1, measurement)}"
+                words = f"{measured(measurement)} ({names.row(name)}: {by})"
                 farthest[measurement] = max((abs(math.log(ratio)), words), farthest.get(measurement, (0.0, "")))
         if group.component is not None and farthest:
             of_all = names.listed(words for _, words in sorted(farthest.values(), reverse=True))
@@ -160,18 +150,17 @@ def members(verdict: Verdict, group: Group) -> list[NodeVerdict]:
 
 def medians_over(nodes: Sequence[NodeVerdict]) -> Mapping[Figure, list[float]]:
     """Return the medians of each metric that all nodes have."""
-    each = [dict(_medians_of(node)) for node in nodes]
+    each: list[dict[Figure, float]] = []
+    for node in nodes:
+        classes = ((figure, name, value) for figure in node.classes for name, value in figure.medians.items())
+        of_node: dict[Figure, float] = {
+            (figure.measurement, ", ".join(filter(None, (name, names.home(figure.home)))), "ns"): value
+            for figure, name, value in classes
+        }
+        cells = (cell for cell in node.cells if cell.unit != "share" and cell.median > 0)
+        each.append(of_node | {(cell.measurement, cell.name, cell.unit): cell.median for cell in cells})
     shared = [figure for figure in each[0] if all(figure in of for of in each)] if each else []
     return {figure: [of[figure] for of in each] for figure in shared}
-
-
-def _are_apart(first: Sequence[float], second: Sequence[float]) -> bool:
-    """Tell whether the ranges of groups of two nodes or more do not overlap."""
-    return min(len(first), len(second)) > 1 and (max(first) < min(second) or max(second) < min(first))
-
-
-def _by(ratio: float, measurement: str) -> str:
-    return f"{names.percent(abs(ratio - 1))} {change(ratio - 1, measurement)}"
 
 
 def _those_with(key: str, of_groups: Mapping[str, list[NodeVerdict]], of_kind: Callable[[Finding], bool]) -> list[str]:
@@ -187,20 +176,15 @@ def _achieved(groups: Sequence[Group], of_groups: Mapping[str, list[NodeVerdict]
     """The shares of the theoretical peak, if the groups differ in them."""
     out = []
     for measurement in dict.fromkeys(of.measurement for of in groups if of.component is not None):
-        achieved = {
-            name: [share for node in nodes if (share := _most_achieved(node, measurement)) > 0]
-            for name, nodes in of_groups.items()
-        }
-        shares = {name: names.whole_percent(median(of_nodes)) for name, of_nodes in achieved.items() if of_nodes}
+        shares = dict[str, str]()
+        for name, nodes in of_groups.items():
+            cells = [[cell for cell in node.cells if cell.measurement == measurement and cell.peak] for node in nodes]
+            most = [share for of_node in cells if of_node and (share := max(cell.achieved for cell in of_node)) > 0]
+            shares |= {name: names.whole_percent(median(most))} if most else {}
         if len(shares) == len(of_groups) and len(set(shares.values())) > 1:
             words = names.listed(f"{share} (group {name})" for name, share in shares.items())
             out.append(say("which_is_right", "achieved", measured=measured(measurement), shares=words))
     return out
-
-
-def _most_achieved(node: NodeVerdict, measurement: str) -> float:
-    """Return the largest share of the theoretical peak of a node in a measurement; 0 if none is known."""
-    return max((cell.achieved for cell in node.cells if cell.measurement == measurement and cell.peak), default=0.0)
 
 
 def counted(group: Group | Shared) -> str:

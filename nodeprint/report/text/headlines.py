@@ -60,11 +60,19 @@ def headline(verdict: Verdict) -> list[str]:
     They cover decisive disturbance, the count of matching nodes and the names of the others, the worst node, and
     deciding and missing metrics.
     """
-    with_findings = _with_findings(verdict)
-    not_uniform = [*not_same(verdict, with_findings), *map(_messages, verdict.fabric)]
+    worst_findings = {
+        name: finding for name, node in verdict.nodes.items() if (finding := worst_finding(node)) is not None
+    }
+    # those that can be attributed to their node, the worst node first
+    order = sorted(worst_findings, key=lambda name: (severity(verdict.nodes[name]), natural(name)))
+    attributed = {n: worst_findings[n] for n in order if worst_findings[n].state is not Certainty.MISMATCH}
+    not_uniform = [*not_same(verdict, attributed), *map(_messages, verdict.fabric)]
     count = f"{'; '.join(filter(None, [headline_of(verdict), *not_uniform]))}."
-    disturbance_first = [*disturbed_first(verdict), *memory_warnings(verdict.fleet)]
-    return [*disturbance_first, count, *_worst(with_findings), *based_on(verdict)]
+    worst = []
+    if len(attributed) > 1:
+        name, finding = next(iter(attributed.items()))
+        worst.append(say("worst_node", node=printable(name, 60), finding=finding_sentence(finding)))
+    return [*disturbed_first(verdict), *memory_warnings(verdict.fleet), count, *worst, *based_on(verdict)]
 
 
 def campaign_outcome(verdict: Verdict) -> str:
@@ -82,31 +90,11 @@ def _messages(fabric: FabricVerdict) -> str:
     return say("first_line_fabric", kind, outcome=fabric.outcome.with_class, **values)
 
 
-def _with_findings(verdict: Verdict) -> dict[str, Finding]:
-    """The worst finding of each node with findings that can be attributed to it, the worst node first."""
-    worst_findings = {
-        name: finding for name, node in verdict.nodes.items() if (finding := worst_finding(node)) is not None
-    }
-    worst_first = sorted(worst_findings, key=lambda name: (severity(verdict.nodes[name]), natural(name)))
-    return {name: worst_findings[name] for name in worst_first if worst_findings[name].state is not Certainty.MISMATCH}
-
-
-def _worst(with_findings: Mapping[str, Finding]) -> list[str]:
-    """Return the worst finding and its node, if several nodes have findings."""
-    if len(with_findings) < 2:
-        return []
-    worst, finding = next(iter(with_findings.items()))
-    return [say("worst_node", node=printable(worst, 60), finding=finding_sentence(finding))]
-
-
 def headline_of(verdict: Verdict) -> str:
     """Count the nodes that are SAME, with their agreements."""
     fleet = verdict.fleet
-    agreements = names.listed(
-        short_agreement(agreement, same_node_of(agreement, verdict))
-        for agreement in fleet.agreements
-        if agreement.criterion
-    )
+    deciding = (agreement for agreement in fleet.agreements if agreement.criterion)
+    agreements = names.listed(short_agreement(of, same_node_of(of, verdict)) for of in deciding)
     groups = names.counted(len(fleet.groups), "group")
     unapplied = [printable(note.name) for note in fleet.notes if note.kind == "limit-not-applied"]
     return say(
@@ -148,13 +136,9 @@ def not_same(verdict: Verdict, with_findings: Mapping[str, Finding]) -> list[str
 def _with_worst(node: str, finding: Finding) -> str:
     if not finding.measurement or finding.of_limit:
         return f"{printable(node, 60)} ({component_in_words(finding)})"
-    return say(
-        "first_line_worst",
-        node=printable(node, 60),
-        component=noun_phrase(finding) if is_channel(finding) else component_in_words(finding),
-        effect=names.signed(finding.effect),
-        tolerance=names.tolerance(finding.tolerance),
-    )
+    component = noun_phrase(finding) if is_channel(finding) else component_in_words(finding)
+    values = {"effect": names.signed(finding.effect), "tolerance": names.tolerance(finding.tolerance)}
+    return say("first_line_worst", node=printable(node, 60), component=component, **values)
 
 
 def based_on(verdict: Verdict) -> list[str]:
@@ -182,9 +166,8 @@ def fabric(fabric: FabricVerdict) -> str:
         result = say("fabric_one_run", result=result)
     elif fabric.inconclusive:
         result = say("fabric_inconclusive", fabric.inconclusive, fewest=FEWEST_NODES)
-    limits = names.listed(
-        f"{names.percent(lim.effect)} ({named('terms', lim.component_type)})" for lim in fabric.limits
-    )
+    of_terms = (f"{names.percent(of.effect)} ({named('terms', of.component_type)})" for of in fabric.limits)
+    limits = names.listed(of_terms)
     words = say("fabric_limits", limits=limits) if limits else ""
     words += _unconfirmed(fabric.unconfirmed)
     sizes = sorted({figure.message_bytes for figure in fabric.by_size} - {fabric.message_bytes})
@@ -201,11 +184,10 @@ def fabric(fabric: FabricVerdict) -> str:
 
 def _unconfirmed(links: Sequence[Finding]) -> str:
     """Name the slowest links that only one run shows."""
-    shown = [
-        f"{printable(str(link.component.where['node']), 60)} to {printable(str(link.component.where['to']), 60)}"
-        f" ({names.signed(link.effect)})"
-        for link in links[:_MOST_LINKS]
-    ]
+    shown = []
+    for link in links[:_MOST_LINKS]:
+        a, b = (printable(str(link.component.where[end]), 60) for end in ("node", "to"))
+        shown.append(f"{a} to {b} ({names.signed(link.effect)})")
     more = f" and {len(links) - len(shown)} more" if len(links) > len(shown) else ""
     return say("fabric_unconfirmed", links=", ".join(shown), more=more) if links else ""
 

@@ -10,7 +10,7 @@ import msgspec
 from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Outcome, ReasonDetail
-from nodeprint.judge.verdict import Agreement, Disturbance, Epoch, Group, NodeVerdict, Reason
+from nodeprint.judge.verdict import Agreement, Disturbance, Epoch, Group, NodeVerdict
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
 from nodeprint.report.pages.order import natural, severity, worst_finding
@@ -120,8 +120,10 @@ def reason_and_action(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] 
         "group": say("of_group", group=first.group) if first.group else "",
         "split": f"{belongs(first.group, groups)} {next_step(first.group, groups)}" if is_split else "",
         "next_job": say("next_job", key, "last" if len(first.jobs) >= MOST_JOBS else "again") if key in nexts else "",
-        "detail": _detail(reason, detail),
+        "detail": f" ({detail})" if detail else "",
     }
+    if reason.outcome is Outcome.NOT_MEASURED or why is ReasonDetail.UNUSABLE:  # another program's message
+        values["detail"] = sentence(detail or say("unknown_reason"))
     known = [] if first.counted else [accepted(finding) for finding in first.accepted]
     busy = why is ReasonDetail.UNRESOLVED and any(taken_most(member.disturbances) for member in alike)
     of_table = [agreement for agreement in first.agreements if is_metric(agreement.measurement)]
@@ -129,7 +131,7 @@ def reason_and_action(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] 
         of_pairs = any(agreement.component.term.startswith("fabric-") for agreement in of_table)
         key = "one run of pairs" if of_pairs else "one run of a table"
     key = "busy" if busy else key
-    words = say("reasons", key, **{**values, "open": _open(alike)} if busy else values)
+    words = say("reasons", key, open=_agreements(nodes, short=True) if busy else "", **values)
     return " ".join([*known, words.rstrip()]), str(texts()["reason_actions"].get(key, ""))
 
 
@@ -144,40 +146,19 @@ def _both_values(values: Mapping[str, tuple[str, str]]) -> str:
     return "; ".join(words)
 
 
-def _detail(reason: Reason, detail: str) -> str:
-    """Return another program's message as a sentence or in parentheses, as the reason requires."""
-    if reason.outcome is Outcome.NOT_MEASURED or reason.why is ReasonDetail.UNUSABLE:
-        return sentence(detail or say("unknown_reason"))
-    return f" ({detail})" if detail else ""
-
-
-def _agreements(nodes: Mapping[str, NodeVerdict]) -> str:
-    """Describe the deciding agreements of SAME nodes, or the unverified agreements of any others."""
-    alike = list(nodes.values())
-    worst = _worst_agreements(alike)
-    if alike[0].outcome is Outcome.SAME:
-        closest = names.listed(
-            short_agreement(agreement, node_of(agreement, nodes)) for agreement in worst.values() if agreement.criterion
-        )
-        return say("closest", agreements=closest) if closest else say("within_every_tolerance")
-    open_ = [agreement for agreement in worst.values() if agreement.criterion and agreement.share > 1]
-    return " ".join(map(agreement_with_remedy, sorted(open_, key=lambda agreement: -agreement.share)))
-
-
-def _open(alike: Sequence[NodeVerdict]) -> str:
-    """List the unverified agreements."""
-    agreements = _worst_agreements(alike).values()
-    return names.listed(
-        short_agreement(agreement) for agreement in agreements if agreement.criterion and agreement.share > 1
-    )
-
-
-def _worst_agreements(alike: Sequence[NodeVerdict]) -> dict[str, Agreement]:
-    worst: dict[str, Agreement] = {}
-    for agreement in (agreement for member in alike for agreement in member.agreements):
+def _agreements(nodes: Mapping[str, NodeVerdict], *, short: bool = False) -> str:
+    """Describe the deciding agreements of SAME nodes, or the unverified agreements of any others (`short`: listed)."""
+    alike, worst = list(nodes.values()), dict[str, Agreement]()
+    for agreement in (of for member in alike for of in member.agreements if of.criterion):
         if agreement.metric not in worst or agreement.share > worst[agreement.metric].share:
             worst[agreement.metric] = agreement
-    return worst
+    if alike[0].outcome is Outcome.SAME:
+        closest = names.listed(short_agreement(agreement, node_of(agreement, nodes)) for agreement in worst.values())
+        return say("closest", agreements=closest) if closest else say("within_every_tolerance")
+    open_ = [agreement for agreement in worst.values() if agreement.share > 1]
+    if short:
+        return names.listed(map(short_agreement, open_))
+    return " ".join(map(agreement_with_remedy, sorted(open_, key=lambda agreement: -agreement.share)))
 
 
 def _worst_disturbances(nodes: Mapping[str, NodeVerdict]) -> list[str]:

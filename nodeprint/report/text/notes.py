@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import (
-    Finding,
     FleetVerdict,
-    Group,
     Limit,
     MemoryAchieved,
     NodeVerdict,
@@ -35,74 +33,46 @@ _FAR = 2.5
 def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
     """Return the fleet's notes: groups unless `in_table`, shared differences, excessive spreads and limits, others."""
     fleet = verdict.fleet
-    of_groups = (
-        [group_sentences.group(component) for component in fleet.groups]
-        if len(fleet.groups) > 1 and not in_table
-        else []
-    )
-    wide = [spread(component) for component in fleet.spreads if component.wide]
-    deciding = [limit_of for limit_of in fleet.limits if limit_of.metric in verdict.criteria]
-    busy = bool(busy_nodes(verdict))  # then more runs do not help
-    far = _far_limits([of for of in deciding if of.effect > _FAR * of.tolerance], remedied=not busy)
+    several = fleet.groups if len(fleet.groups) > 1 else ()
+    far: dict[tuple[str, str], list[Limit]] = {}  # those of a measurement with one remedy share a sentence
+    for limit in fleet.limits:
+        if limit.metric in verdict.criteria and limit.effect > _FAR * limit.tolerance:
+            far.setdefault((limit.measurement, limit.remedy), []).append(limit)
+    remedied = not busy_nodes(verdict)  # else more runs do not help
+    # beside findings on its nodes, a difference of a group below each tolerance is no news
+    with_findings = {name for name, node in verdict.nodes.items() if node.counted}
     return [
-        *of_groups,
-        *(group_sentences.also_apart(verdict) if len(fleet.groups) > 1 else ()),
+        *(group_sentences.group(group) for group in several if not in_table),
+        *(group_sentences.also_apart(verdict) if several else ()),
         *group_sentences.which_is_right(verdict),
-        *(group_sentences.gap(group) for group in fleet.gaps if not _have_findings(verdict, group)),
+        *(group_sentences.gap(group) for group in fleet.gaps if not with_findings.intersection(group.nodes)),
         *map(single_runs, fleet.single_runs),
         *map(memory, fleet.memory),
         *(shared(of, verdict.nodes) for of in fleet.shared),
-        *wide,
-        *far,
+        *(spread(of) for of in fleet.spreads if of.wide),
+        *(limits_of(alike, remedied=remedied) for alike in far.values()),
         *map(note, fleet.notes),
         *untaken(verdict),
     ]
 
 
-def _have_findings(verdict: Verdict, group: Group) -> bool:
-    """Whether nodes of a group have findings, beside which a difference below each tolerance is no news."""
-    return any(verdict.nodes[name].counted for name in group.nodes if name in verdict.nodes)
-
-
 def single_runs(runs: SingleRuns) -> str:
     """Describe the variation between nodes with one run each, and name the outliers."""
-    apart = [
-        say(
-            "single_runs",
-            "apart",
-            nodes=names.nodes(of.nodes),
-            verb="stands" if len(of.nodes) == 1 else "stand",
-            effect=names.percent(abs(of.effect)),
-            change=change(of.effect, runs.measurement),
-        )
-        for of in runs.apart
-    ]
+    apart = []
+    for of in runs.apart:
+        verb, effect = "stands" if len(of.nodes) == 1 else "stand", names.percent(abs(of.effect))
+        values = {"nodes": names.nodes(of.nodes), "change": change(of.effect, runs.measurement)}
+        apart.append(say("single_runs", "apart", verb=verb, effect=effect, **values))
     if runs.groups:
-        low, high = runs.groups
-        apart.append(
-            say(
-                "single_runs",
-                "groups",
-                low=names.counted(len(low.nodes), "node"),
-                high=names.counted(len(high.nodes), "node"),
-                high_nodes=names.nodes(high.nodes),
-                apart=names.percent(high.effect - low.effect),
-                change=change(1.0, runs.measurement),
-            )
-        )
-    words = say(
-        "single_runs",
-        "all",
-        measurement=runs.measurement,
-        nodes=names.counted(runs.nodes, "node"),
-        median=names.quantity(runs.median, runs.unit),
-        low=f"{100 * runs.low:+z.2g}%",
-        high=f"{100 * runs.high:+z.2g}%",
-        sd=f"{100 * runs.sd:.2g}%",
-        farthest=names.nodes(runs.farthest.nodes),
-        effect=f"{100 * runs.farthest.effect:+z.2g}%",
-    )
-    return " ".join([words, *apart])
+        low, high = (names.counted(len(of.nodes), "node") for of in runs.groups)
+        difference_of_groups = names.percent(runs.groups[1].effect - runs.groups[0].effect)
+        values = {"high_nodes": names.nodes(runs.groups[1].nodes), "change": change(1.0, runs.measurement)}
+        apart.append(say("single_runs", "groups", low=low, high=high, apart=difference_of_groups, **values))
+    values = {"measurement": runs.measurement, "nodes": names.counted(runs.nodes, "node")}
+    values |= {"median": names.quantity(runs.median, runs.unit), "farthest": names.nodes(runs.farthest.nodes)}
+    ends = (("low", runs.low), ("high", runs.high), ("effect", runs.farthest.effect))
+    values |= {key: f"{100 * value:+z.2g}%" for key, value in ends}
+    return " ".join([say("single_runs", "all", sd=f"{100 * runs.sd:.2g}%", **values), *apart])
 
 
 def memory_warnings(fleet: FleetVerdict, node: str = "") -> list[str]:
@@ -125,30 +95,19 @@ def memory_warning(achieved: MemoryAchieved, measured: int) -> str:
     if not reasons:
         reasons.append(say("memory", "unknown" if of_them.by_processor else "little"))
     # a word before the names: a sentence starts with a capital letter, which would change a name
-    nodes = (
-        f"node {names.nodes(achieved.nodes)} reaches" if count == 1 else f"nodes {names.nodes(achieved.nodes)} reach"
-    )
+    listed = names.nodes(achieved.nodes)
+    nodes = f"node {listed} reaches" if count == 1 else f"nodes {listed} reach"
     if count == measured > 1:
         nodes = "all nodes reach"
-    return sentence(
-        say(
-            "memory", "warning", nodes=nodes, share=names.whole_percent(achieved.of_most), reasons=names.listed(reasons)
-        )
-    )
+    share = names.whole_percent(achieved.of_most)
+    return sentence(say("memory", "warning", nodes=nodes, share=share, reasons=names.listed(reasons)))
 
 
 def memory(achieved: MemoryAchieved) -> str:
     """Explain the reference of the percentages in `memory_warnings`."""
-    return sentence(
-        say(
-            "memory",
-            "of",
-            most=achieved.memory.most_name,
-            configured=achieved.memory.name,
-            share=names.whole_percent(achieved.of_configured),
-            rate=names.quantity(achieved.memory.most_bytes_per_s, "B/s"),
-        )
-    )
+    of, share = achieved.memory, names.whole_percent(achieved.of_configured)
+    rate = names.quantity(of.most_bytes_per_s, "B/s")
+    return sentence(say("memory", "of", most=of.most_name, configured=of.name, share=share, rate=rate))
 
 
 def peak(node: NodeVerdict) -> list[str]:
@@ -175,125 +134,72 @@ def over_time(verdict: Verdict) -> list[str]:
     largest, *others = verdict.fleet.over_time or (None,)
     if largest is None:
         return []
-    words = say(
-        "over_time",
-        "step" if largest.since else "trend",
-        place=_over(largest),
-        nodes=names.counted(largest.nodes, "node"),
-        **difference(largest),
-        first=names.moment(largest.first),
-        last=names.moment(largest.last),
-        since=names.moment(largest.since),
-    )
+    times = {key: names.moment(getattr(largest, key)) for key in ("first", "last", "since")}
+    values = {"place": _over(largest), "nodes": names.counted(largest.nodes, "node"), **difference(largest), **times}
+    words = say("over_time", "step" if largest.since else "trend", **values)
     more = names.listed(f"{_over(effect)} {effect.effect * 100:+.1f}%" for effect in others)
     return [words, say("over_time", "others", effects=more)] if others else [words]
 
 
 def _over(effect: TimeEffect) -> str:
-    """Name the component type and the measurement of a trend."""
-    home = names.home(effect.home)
-    details = filter(None, (named("component_types", effect.component_type), home))
+    details = filter(None, (named("component_types", effect.component_type), names.home(effect.home)))
     return f"{measured(effect.measurement)} ({', '.join(details)})"
-
-
-def _since_baseline(note: Note, shared: Shared) -> str:
-    """Describe a change of all nodes since a baseline, with the number of other measurements that also changed."""
-    others = int(note.value)
-    further = say("notes", "baseline-further", others=names.counted(others, "measurement")) if others else ""
-    nodes, name = group_sentences.counted(shared), printable(note.name, 200)
-    return say("notes", note.kind, name=name, nodes=nodes, place=place(shared), further=further, **difference(shared))
 
 
 def shared(shared: Shared, nodes: Mapping[str, NodeVerdict]) -> str:
     """Describe a difference that several nodes share, with the smallest and the largest effect."""
-    effects = sorted(abs(finding.effect) for name in shared.nodes for finding in _sharing(nodes[name], shared))
+    component = shared.component.term, without_cpus(shared.component.where)
+    effects = sorted(
+        abs(finding.effect)
+        for finding in (finding for name in shared.nodes for finding in nodes[name].findings)
+        if finding.measurement == shared.measurement and (finding.effect > 0) == (shared.effect > 0)
+        if (finding.component.term, without_cpus(finding.component.where)) == component
+    )
     values = difference(shared)
     if effects and (least := names.percent(effects[0])) != values["effect"]:
         values["effect"] = f"{least.removesuffix('%')} to {values['effect']}"
         values["interval"] = say("shared_largest", interval=values["interval"])
-    return say(
-        "shared",
-        nodes=group_sentences.counted(shared),
-        place=place(shared),
-        fields=group_sentences.fields(shared.fields),
-        contested=say("contested", share=names.percent(shared.share)) if shared.may_be_right else "",
-        **values,
-    )
-
-
-def _sharing(node: NodeVerdict, shared: Shared) -> Iterator[Finding]:
-    """Return the node's findings that belong to the shared difference, whatever the numbers of its CPUs."""
-    where = without_cpus(shared.component.where)
-    for finding in node.findings:
-        alike = finding.measurement == shared.measurement and finding.component.term == shared.component.term
-        same_side = (finding.effect > 0) == (shared.effect > 0)
-        if alike and same_side and without_cpus(finding.component.where) == where:
-            yield finding
+    values |= {"place": place(shared), "fields": group_sentences.fields(shared.fields)}
+    contested = say("contested", share=names.percent(shared.share)) if shared.may_be_right else ""
+    return say("shared", nodes=group_sentences.counted(shared), contested=contested, **values)
 
 
 def spread(spread: Spread) -> str:
     """Describe the spread of a fleet that is not uniform, and the tolerance at which most nodes would be SAME."""
-    words = say(
-        "spread",
-        component_type=sentence(f"{named('terms', spread.component_type)} ({measured(spread.measurement)})"),
-        chips=names.percent(spread.chips),
-        runs=names.percent(spread.runs),
-        tolerance=names.tolerance(spread.tolerance),
-        nodes=names.counted(spread.nodes_beyond, "node"),
-    )
+    values = {key: names.percent(getattr(spread, key)) for key in ("chips", "runs")}
+    values |= {"tolerance": names.tolerance(spread.tolerance), "nodes": names.counted(spread.nodes_beyond, "node")}
+    words = say("spread", component_type=_component_type(spread), **values)
     if not math.isfinite(spread.smallest_tolerance):
         return words
     return f"{words} {say('spread_smallest', smallest=names.percent(spread.smallest_tolerance))}"
 
 
-def _far_limits(limits: Sequence[Limit], *, remedied: bool) -> list[str]:
-    """Describe excessive detection limits; those of a measurement with one remedy share a sentence."""
-    alike: dict[tuple[str, str], list[Limit]] = {}
-    for far in limits:
-        alike.setdefault((far.measurement, far.remedy), []).append(far)
-    return [
-        _limits(of_it, remedied) if len(of_it) > 1 else limit(of_it[0], remedied=remedied) for of_it in alike.values()
-    ]
+def _component_type(of: Spread | Limit) -> str:
+    return sentence(f"{named('terms', of.component_type)} ({measured(of.measurement)})")
 
 
-def _limits(limits: Sequence[Limit], remedied: bool) -> str:
-    """Describe the excessive detection limits of one measurement, and their remedy."""
-    most = max(limits, key=lambda far: far.needed)
-    effects, tolerances = [min(far.effect, MOST_SHOWN) for far in limits], [far.tolerance for far in limits]
-    return say(
-        "limits_far",
-        measured=sentence(measured(most.measurement)),
-        count=len(limits),
-        effects=" to ".join(dict.fromkeys(map(names.percent, (min(effects), max(effects))))).replace("% to", " to"),
-        tolerances=" to ".join(dict.fromkeys(names.tolerance(end) for end in (min(tolerances), max(tolerances)))),
-        remedy=_remedy(most) if remedied else "",
-    )
-
-
-def _remedy(limit: Limit) -> str:
-    """Return the remedy for a detection limit as the end of a sentence."""
-    words = remedy_words(limit.remedy, limit.measurement) if limit.remedy else ""
-    return f"; {words}".format(needed=limit.needed, runs="fewer") if words else ""
-
-
-def limit(limit: Limit, *, remedied: bool = True) -> str:
-    """State the detection limit of a component, and its remedy."""
-    far = limit.effect > _FAR * limit.tolerance
-    component_type = sentence(f"{named('terms', limit.component_type)} ({measured(limit.measurement)})")
-    return say(
-        "limit_far" if far else "limit",
-        component_type=component_type,
-        effect=names.percent(min(limit.effect, MOST_SHOWN)),
-        tolerance=names.tolerance(limit.tolerance),
-        times=names.times(limit.effect, limit.tolerance),
-        remedy=_remedy(limit) if remedied else "",
-    )
+def limits_of(limits: Sequence[Limit], *, remedied: bool = True) -> str:
+    """State the detection limits of one measurement with their remedy: of one component, or as a range of several."""
+    most = max(limits, key=lambda limit: limit.needed)
+    words = remedy_words(most.remedy, most.measurement) if remedied and most.remedy else ""
+    remedy = f"; {words}".format(needed=most.needed, runs="fewer") if words else ""
+    effects, tolerances = [min(limit.effect, MOST_SHOWN) for limit in limits], [limit.tolerance for limit in limits]
+    effect = " to ".join(dict.fromkeys(map(names.percent, (min(effects), max(effects))))).replace("% to", " to")
+    tolerance = " to ".join(dict.fromkeys(names.tolerance(end) for end in (min(tolerances), max(tolerances))))
+    if len(limits) > 1:
+        of, count = sentence(measured(most.measurement)), len(limits)
+        return say("limits_far", measured=of, count=count, effects=effect, tolerances=tolerance, remedy=remedy)
+    key = "limit_far" if most.effect > _FAR * most.tolerance else "limit"
+    return say(key, component_type=_component_type(most), effect=effect, tolerance=tolerance, remedy=remedy)
 
 
 def note(note: Note) -> str:
     """Return a note of the campaign."""
-    if note.shared is not None:
-        return _since_baseline(note, note.shared)
+    if (shared := note.shared) is not None:  # a change of all nodes since a baseline
+        others, name = names.counted(int(note.value), "measurement"), printable(note.name, 200)
+        further = say("notes", "baseline-further", others=others) if int(note.value) else ""
+        values = {"nodes": group_sentences.counted(shared), "place": place(shared), "further": further}
+        return say("notes", note.kind, name=name, **values, **difference(shared))
     if note.kind in texts()["notes"]:
         detail = printable(note.detail, 300).rstrip(".")
         brackets = f" ({detail})" if detail else ""

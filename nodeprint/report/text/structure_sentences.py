@@ -60,9 +60,8 @@ def _groups(structure: Structure, level: FoundLevel) -> str:
     several = [group for group in cores if len(group) > 1]
     alone = len(cores) - len(several)
     unit = "core" if smt else "CPU"  # threads of a core that are not nearest to each other are not found
-    groups = say(
-        "structure", "count", groups=names.counted(len(several), "group"), cores=sizes_text(several), unit=unit
-    )
+    count = names.counted(len(several), "group")
+    groups = say("structure", "count", groups=count, cores=sizes_text(several), unit=unit)
     return groups + (say("structure", "alone", cores=names.counted(alone, unit)) if alone else "")
 
 
@@ -71,17 +70,17 @@ def _clause(classes: Sequence[PairClass], place: str, level: FoundLevel | None =
     if not classes:
         return ""
     where = say("structure", place, level=level_name(level.name) if level else "")
-    first, *others = [f"{names.quantity(pairs.median_ns, 'ns')}{_component(pairs)}" for pairs in classes]
+    in_words = []
+    for pairs in classes:
+        kind = "kinds" if "cores" in pairs.part else "halves" if pairs.part.endswith("half") else "components"
+        of = f" {say('structure', kind, component=pairs.part)}" if pairs.part else ""
+        in_words.append(f"{names.quantity(pairs.median_ns, 'ns')}{of}")
+    first, *others = in_words
     if not others:
         return f"{first} {where}"
     medians = [pairs.median_ns for pairs in classes]
     times = say("structure", "times", times=f"{max(medians) / min(medians):.1f}")
     return f"{where} {names.listed([first, *others])} {times}"
-
-
-def _component(pairs: PairClass) -> str:
-    kind = "kinds" if "cores" in pairs.part else "halves" if pairs.part.endswith("half") else "components"
-    return " " + say("structure", kind, component=pairs.part) if pairs.part else ""
 
 
 # --- where to pin threads ---
@@ -91,33 +90,18 @@ def placement_sentences(
     matrix: Floats, cpus: Sequence[int], groups: Mapping[str, Sequence[Sequence[int]]]
 ) -> list[str]:
     """Describe where threads fit, and the lowest and the highest pair."""
-    out = []
-    if len(fits := rooms(matrix, cpus, groups)) > 1:
-        first = fits[0].median_ns
-        rooms_in_words = [
-            say(
-                "placement",
-                "room" if number + 1 < len(fits) else "all",
-                threads=str(len(room.cpus)),
-                component=room.name,
-                level=names.duration(room.median_ns),
-                cpus=list_text(room.cpus),
-                times=say("placement", "times", times=f"{room.median_ns / first:.1f}") if number else "",
-            )
-            for number, room in enumerate(fits)
-        ]
-        out.append(say("placement", "pin", rooms="; ".join(rooms_in_words)))
+    out, fits, of_rooms = list[str](), rooms(matrix, cpus, groups), list[str]()
+    for number, room in enumerate(fits if len(fits) > 1 else ()):
+        times = say("placement", "times", times=f"{room.median_ns / fits[0].median_ns:.1f}") if number else ""
+        values = {"threads": str(len(room.cpus)), "component": room.name, "cpus": list_text(room.cpus), "times": times}
+        key = "room" if number + 1 < len(fits) else "all"
+        of_rooms.append(say("placement", key, level=names.duration(room.median_ns), **values))
+    if of_rooms:
+        out.append(say("placement", "pin", rooms="; ".join(of_rooms)))
     if pairs := extreme_pairs(matrix, cpus):
-        out.append(
-            say(
-                "placement",
-                "ends",
-                low=names.duration(pairs.low_ns),
-                high=names.duration(pairs.high_ns),
-                low_pair=names.listed(map(str, pairs.low)),
-                high_pair=names.listed(map(str, pairs.high)),
-            )
-        )
+        values = {"low": names.duration(pairs.low_ns), "high": names.duration(pairs.high_ns)}
+        of_pairs = {key: names.listed(map(str, getattr(pairs, key))) for key in ("low", "high")}
+        out.append(say("placement", "ends", **values, low_pair=of_pairs["low"], high_pair=of_pairs["high"]))
     return out
 
 
@@ -133,11 +117,11 @@ def placement_of_node(levels: NodeLevels, node: str, fingerprint: Mapping[str, o
     matrix, drawn = at_first_home(levels, node)
     cpus, structure = levels.cpus(node, drawn), structure_at(levels, node)
     if structure is not None:
-        sentences_of_levels = placement_of_structure(matrix, cpus, structure)
+        sentences = placement_of_structure(matrix, cpus, structure)
     else:
-        sentences_of_levels = _of_labels(matrix, cpus, quantity.layout, drawn)
+        sentences = _of_labels(matrix, cpus, quantity.layout, drawn)
     is_known = bool(fingerprint.get("cmdline") or fingerprint.get("governor"))
-    return [*sentences_of_levels, isolation(fingerprint)] if sentences_of_levels and is_known else sentences_of_levels
+    return [*sentences, isolation(fingerprint)] if sentences and is_known else sentences
 
 
 def _of_labels(matrix: Floats, cpus: Sequence[int], layout: Layout, drawn: Ints) -> list[str]:
@@ -202,30 +186,21 @@ def quadrant_sentences(blocks: QuadrantBlocks, component: str = "quadrant") -> l
     differences."""
     out = []
     for die in quadrants.dies(blocks):
-        levels = ", ".join(
-            f"{_levels_of(die, name, component)} {names.duration(level)}" for name, level in _levels(die).items()
-        )
-        if levels:
+        pairs, in_words = ", ".join(f"{a} and {b}" for a, b in die.partners), []
+        ends = {of.first: of.first_ns for of in die.inside} | {of.second: of.second_ns for of in die.inside}
+        for name, level in ends.items():  # own, partner and others, as far as they are there
+            key = name if name in ("own", "partner") else "others" if die.partners else "all_others"
+            of_name = say("quadrants", "sets", key, component=component, pairs=pairs)
+            in_words.append(f"{of_name} {names.duration(level)}")
+        if levels := ", ".join(in_words):
             sentences_of_die = " ".join((*_inside(die, component), *_paths(die, blocks)))
             out.append(f"{say('quadrants', 'levels', socket=die.socket, levels=levels)} {sentences_of_die}".strip())
         if die.outside is not None and die.across is not None:
-            ends = (say("quadrants", "briefly", key, component=component) for key in ("others", "sockets"))
-            out.append(" ".join((_outside(die, die.outside, component), *_compared(die.across, *ends))))
+            both = (say("quadrants", "briefly", key, component=component) for key in ("others", "sockets"))
+            out.append(" ".join((_outside(die, die.outside, component), *_compared(die.across, *both))))
     if out and len(blocks.values) < 2:
         out.append(say("quadrants", "one_run"))
     return out
-
-
-def _levels(die: SocketDie) -> dict[str, float]:
-    """The levels of own, partner and others, as far as they are there."""
-    ends = [(difference.first, difference.first_ns) for difference in die.inside]
-    return dict([*ends, *((difference.second, difference.second_ns) for difference in die.inside)])
-
-
-def _levels_of(die: SocketDie, name: str, component: str) -> str:
-    pairs = ", ".join(f"{a} and {b}" for a, b in die.partners)
-    key = "own" if name == "own" else "partner" if name == "partner" else "others" if die.partners else "all_others"
-    return say("quadrants", "sets", key, component=component, pairs=pairs)
 
 
 def _inside(die: SocketDie, component: str) -> Iterator[str]:
@@ -248,19 +223,12 @@ def _compared(difference: LevelDifference, first: str, second: str) -> Iterator[
         most = names.duration(difference.most_ns)
         yield text.sentence(say("quadrants", "alike", first=first, second=second, most=most))
         return
-    words = say(
-        "quadrants",
-        "more" if difference.ns > 0 else "less",
-        first=first,
-        second=second,
-        by=names.duration(abs(difference.ns)),
-        interval=_interval(difference),
-    )
-    yield text.sentence(words)
+    values = {"first": first, "second": second, "by": names.duration(abs(difference.ns))}
+    key = "more" if difference.ns > 0 else "less"
+    yield text.sentence(say("quadrants", key, interval=_interval(difference), **values))
 
 
 def _paths(die: SocketDie, blocks: QuadrantBlocks) -> Iterator[str]:
-    """Describe the fastest and slowest paths if no partners explain them."""
     for key, paths in (("least", die.fastest), ("most", die.slowest)):
         if paths and not die.partners:
             level = float(np.mean([blocks.medians[blocks.ends.index(path)] for path in paths]))
@@ -270,22 +238,14 @@ def _paths(die: SocketDie, blocks: QuadrantBlocks) -> Iterator[str]:
 
 def _outside(die: SocketDie, difference: LevelDifference, component: str) -> str:
     """The quadrants of a socket by their way to others."""
-    near, far = (names.listed(map(str, of)) for of in (die.near, die.far))
-    near_level, far_level = (names.duration(level) for level in (difference.first_ns, difference.second_ns))
     if difference.is_apart:
-        several = len(die.far) > 1
+        several, by = len(die.far) > 1, names.duration(difference.ns)
+        values = {key: names.listed(map(str, of)) for key, of in (("near", die.near), ("far", die.far))}
+        ends = (("near_level", difference.first_ns), ("far_level", difference.second_ns))
+        values |= {key: names.duration(level) for key, level in ends} | text.changed(several=several)
+        of = f"{component}s" if several else component
         return say(
-            "quadrants",
-            "outside",
-            socket=die.socket,
-            near=near,
-            far=far,
-            near_level=near_level,
-            far_level=far_level,
-            by=names.duration(difference.ns),
-            interval=_interval(difference),
-            component=f"{component}s" if several else component,
-            **text.changed(several=several),
+            "quadrants", "outside", socket=die.socket, component=of, by=by, interval=_interval(difference), **values
         )
     level = float(np.average([difference.first_ns, difference.second_ns], weights=[len(die.near), len(die.far)]))
     words = [say("quadrants", "outside_level", socket=die.socket, level=names.duration(level))]

@@ -12,6 +12,7 @@ from nodeprint.data.places.measured import models
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome, ReasonDetail
 from nodeprint.judge.verdict import Component, Group, Interval, JobEffect, Limit, Reason, Shared, SizeFigure
 from nodeprint.report import names, text
+from nodeprint.report.text import notes
 from nodeprint.settings.texts import texts
 from tests.support import printed, verdicts
 
@@ -271,7 +272,7 @@ def test_pairs_are_and_a_part_is() -> None:
 def test_a_limit_of_disturbed_runs_is_no_number_of_a_hundred_digits() -> None:
     """A busy machine said that differences below 1202659...736.0% cannot be resolved."""
     limit = Limit("bandwidth", "bandwidth-machine", "whole", "bandwidth", 1.2e100, 0.05, "", 0)
-    assert "differences below 1000.0% cannot be resolved (tolerance 5%)" in text.limit(limit)
+    assert "differences below 1000.0% cannot be resolved (tolerance 5%)" in notes.limits_of([limit])
 
 
 def test_every_measurement_has_words_for_a_reader() -> None:
