@@ -17,31 +17,19 @@ def sentences(reference: FleetReference, processor: str, values: Mapping[tuple[s
     called = printable(reference.processor, 60) or say("beside_fleet", "unknown")
     if compared.empty:
         return [say("beside_fleet", "none", processor=called, own=printable(processor, 60) or "unknown")]
-    first = say(
-        "beside_fleet",
-        "all",
-        alike=int(compared["alike"].sum()),
-        figures=names.counted(len(compared), "figure"),
-        processor=called,
-        nodes=int(compared["nodes"].max()),
-        simulated=say("beside_fleet", "simulated") if reference.simulated else "",
-    )
+    simulated = say("beside_fleet", "simulated") if reference.simulated else ""
+    counts = {"alike": int(compared["alike"].sum()), "nodes": int(compared["nodes"].max())}
+    figures = names.counted(len(compared), "figure")
+    first = say("beside_fleet", "all", figures=figures, processor=called, simulated=simulated, **counts)
     tolerances = (compared["effect"].abs() / compared["tolerance"])[~compared["alike"]]
     others = compared.loc[tolerances.sort_values(ascending=False, kind="stable").index]
     return [first, *map(_sentence, others.itertuples(index=False))]
 
 
 def _sentence(figure: Any) -> str:
-    """A row of the table."""
     name = figure.measurement if figure.name == "all" else f"{figure.measurement}, {figure.name}"
-    return say(
-        "beside_fleet",
-        "other",
-        name=printable(name, 80),
-        value=names.quantity(figure.value, figure.unit),
-        effect=names.percent(abs(figure.effect)),
-        change=text.change(figure.effect, figure.measurement),
-        median=names.quantity(figure.median, figure.unit),
-        tolerance=names.tolerance(figure.tolerance),
-        deviations=f"{figure.deviations:.1f}" if figure.deviations < 100 else "over 100",
-    )
+    values = {key: names.quantity(getattr(figure, key), figure.unit) for key in ("value", "median")}
+    values |= {"effect": names.percent(abs(figure.effect)), "change": text.change(figure.effect, figure.measurement)}
+    deviations = f"{figure.deviations:.1f}" if figure.deviations < 100 else "over 100"
+    tolerance = names.tolerance(figure.tolerance)
+    return say("beside_fleet", "other", name=printable(name, 80), tolerance=tolerance, deviations=deviations, **values)

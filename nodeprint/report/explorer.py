@@ -9,7 +9,7 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import numpy as np
@@ -106,7 +106,10 @@ def document(campaign: Campaign, matrices: Mapping[str, Sequence[Encoded]]) -> s
             entries.append({"node": printable(node, 120), "machine": machines.index(machine), **fields})
     if not entries:
         return ""
-    verdict = campaign.verdict
+    verdict, palettes = campaign.verdict, dict[str, str]()
+    for name in get_args(Map):
+        colors = campaign.style.map(name)(np.linspace(0, 1, _COLORS))[:, :3]
+        palettes[name] = np.round(colors * 255).astype(np.uint8).tobytes().hex()
     content = {
         "campaign": printable(verdict.campaign, 80),
         "origin": campaign.origin,
@@ -114,7 +117,7 @@ def document(campaign: Campaign, matrices: Mapping[str, Sequence[Encoded]]) -> s
         "labels": NAMES,
         "machines": machines,
         "matrices": entries,
-        "palettes": {name: _palette(campaign, name) for name in ("values", "differences")},
+        "palettes": palettes,
     }
     return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
@@ -131,8 +134,3 @@ def _row(campaign: Campaign, name: str) -> dict[str, Any]:
         "place": printable(node.rack, 40),
         "finding": first,
     }
-
-
-def _palette(campaign: Campaign, name: Map) -> str:
-    colors = campaign.style.map(name)(np.linspace(0, 1, _COLORS))
-    return bytes(np.round(colors[:, :3] * 255).astype(np.uint8).ravel().tolist()).hex()

@@ -57,10 +57,13 @@ def facts(
     times = {"minimum": float(finite.min()), "mean": float(finite.mean()), "maximum": float(finite.max())}
     message, operation = header.get("message_bytes"), str(header.get("operation", ""))
     words = [str(word) for word in header.get("arguments") or ()]
-    given, transport = dict(pairwise(words)), header.get("transport") or {}
+    given, transport, again = dict(pairwise(words)), header.get("transport") or {}, list[str]()
+    for pair in slowest:
+        first, second = (names.duration(pair[key]) for key in ("first_ns", "again_ns"))
+        again.append(say("again", a=pair["a"], b=pair["b"], first=first, again=second))
     rows = {
         **rates(times, message, operation, int(header.get("parallel", 1))),
-        say("again_alone", change=say("change", "time", "most")): "; ".join(map(_again, slowest)),
+        say("again_alone", change=say("change", "time", "most")): "; ".join(again),
         "pairs": f"{finite.size:,}",
         "message": names.message_size(message),
         "mode": operation,
@@ -73,8 +76,3 @@ def facts(
         "copies": str(transport.get("single_copy", "")),
     }
     return tuple((key, value) for key, value in rows.items() if value)
-
-
-def _again(pair: Mapping[str, Any]) -> str:
-    first, again = (names.duration(pair[key]) for key in ("first_ns", "again_ns"))
-    return say("again", a=pair["a"], b=pair["b"], first=first, again=again)

@@ -80,15 +80,12 @@ def _loaded(data: JobMeasurement) -> Iterator[str]:
     for place, latency, rate in zip(data.axis("place"), latencies, rates, strict=True):
         idle, loaded = latency[delay < 0], np.isfinite(latency) & np.isfinite(rate) & (delay >= 0)
         if loaded.any() and len(idle) and np.isfinite(idle[0]):
-            words = _knee(rate[loaded].tolist(), latency[loaded].tolist(), float(idle[0]))
+            knee = memory_curves.knee(rate[loaded].tolist(), latency[loaded].tolist(), float(idle[0]))
+            words = f"no knee up to {rate[loaded].max() / 1e9:.1f} GB/s"
+            if knee is not None:
+                values = {"rate": f"{knee[0] / 1e9:.1f} GB/s", "latency": f"{knee[1]:.0f}", "idle": f"{idle[0]:.0f}"}
+                words = say("readings", "knee", **values)
             yield f"injectors {texts()['readings']['injectors'].get(str(place), str(place))}: {words}"
-
-
-def _knee(rates: Sequence[float], latencies: Sequence[float], idle: float) -> str:
-    knee = memory_curves.knee(rates, latencies, idle)
-    if knee is None:
-        return f"no knee up to {max(rates) / 1e9:.1f} GB/s"
-    return say("readings", "knee", rate=f"{knee[0] / 1e9:.1f} GB/s", latency=f"{knee[1]:.0f}", idle=f"{idle:.0f}")
 
 
 def _pairs(data: JobMeasurement) -> Iterator[str]:
@@ -119,9 +116,8 @@ def _touch(data: JobMeasurement) -> Iterator[str]:
             if at.size:
                 ns = {key: float(level[at[0]]) for key, level in levels.items()}
                 cases.append(words.format(**{key: names.duration(value) for key, value in ns.items()}))
-        yield say(
-            "readings", "touch", "pair", a=a, a_node=nodes[str(a)], b=b, b_node=nodes[str(b)], cases="; ".join(cases)
-        )
+        of_nodes = {"a_node": nodes[str(a)], "b_node": nodes[str(b)]}
+        yield say("readings", "touch", "pair", a=a, b=b, cases="; ".join(cases), **of_nodes)
 
 
 def touch_sentence(ratio: MedianInterval, nodes: int) -> str:
@@ -155,13 +151,12 @@ def _sizes(data: JobMeasurement) -> Iterator[str]:
         return
     latency, sizes = over_runs(data.columns["latency_ns"]), data.places["size_bytes"]
     messages = message_rates.messages_at_once(data.header["operation"])
-    sizes_in_words = []
+    in_words = []
     for size in np.unique(sizes).tolist():
         ns = float(np.nanmedian(latency[sizes == size]))
-        sizes_in_words.append(
-            f"{names.message_size(size)} {names.duration(ns)} ({names.quantity(1e9 * messages * size / ns, 'B/s')})"
-        )
-    yield f"median over pairs {', '.join(sizes_in_words)}"
+        rate = names.quantity(1e9 * messages * size / ns, "B/s")
+        in_words.append(f"{names.message_size(size)} {names.duration(ns)} ({rate})")
+    yield f"median over pairs {', '.join(in_words)}"
 
 
 def _contended(data: JobMeasurement) -> Iterator[str]:
@@ -176,16 +171,9 @@ def _contended(data: JobMeasurement) -> Iterator[str]:
         best, worst = at[rates[at].argmax()], at[rates[at].argmin()]
         most, least = (f"CPUs {a[n]} and {b[n]} ({names.quantity(float(rates[n]), '1/s')})" for n in (best, worst))
         ends = f"most {most}, least {least}" if best != worst else most
-        yield say(
-            "readings",
-            "contended",
-            kind=kind,
-            ends=ends,
-            success_low=names.percent(shares[at].min()),
-            success_high=names.percent(shares[at].max()),
-            fairness_low=f"{fairness[at].min():.2f}",
-            fairness_high=f"{fairness[at].max():.2f}",
-        )
+        values = {"success_low": names.percent(shares[at].min()), "success_high": names.percent(shares[at].max())}
+        values |= {"fairness_low": f"{fairness[at].min():.2f}", "fairness_high": f"{fairness[at].max():.2f}"}
+        yield say("readings", "contended", kind=kind, ends=ends, **values)
 
 
 def _ports(data: JobMeasurement, port_known: bool) -> Iterator[str]:
@@ -198,12 +186,9 @@ def _ports(data: JobMeasurement, port_known: bool) -> Iterator[str]:
             loads, stores = (float(_median(_median(of_runs, axis=1), axis=0)) for of_runs in each)
             count = int(np.isfinite(each[0]).any(axis=0).sum())
             component = level_name(scope)
-            values = {
-                "loads": f"{loads / 1e9:.1f}",
-                "stores": f"{stores / 1e9:.1f}",
-                "count": _medians_of(count, component),
-            }
-            rates_of_one = say("readings", "port", "rates", component=component, **values)
+            values = {"loads": f"{loads / 1e9:.1f}", "stores": f"{stores / 1e9:.1f}"}
+            medians = _medians_of(count, component)
+            rates_of_one = say("readings", "port", "rates", component=component, count=medians, **values)
             ghz = f"{loads / _PORT_BYTES_A_CYCLE / 1e9:.2f}"
             clock = say("readings", "port", "clock", rates=rates_of_one, bytes=_PORT_BYTES_A_CYCLE, ghz=ghz)
             yield clock if port_known else rates_of_one
@@ -261,11 +246,9 @@ def _states(data: JobMeasurement) -> Iterator[str]:
         pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
         apart = np.abs(pairs[1] / pairs[0] - 1) > _METHODS_APART
         if apart.any():
-            by_chase, by_single = (f"{ns:.1f}" for ns in np.median(pairs[:, apart], axis=1).tolist())
-            count = int(apart.sum())
-            yield say(
-                "readings", "methods", state=state, chase=by_chase, single=by_single, apart=count, places=apart.size
-            )
+            medians = (f"{ns:.1f}" for ns in np.median(pairs[:, apart], axis=1).tolist())
+            values = dict(zip(("chase", "single"), medians, strict=True))
+            yield say("readings", "methods", state=state, apart=int(apart.sum()), places=apart.size, **values)
 
 
 #: Each sentence uses the values of one operation, so it is selected by kernel and operation here. The kernel's
@@ -309,33 +292,19 @@ def of_counters(sensors: Mapping[str, Any]) -> tuple[str, ...]:
     counted = msgspec.convert(sensors["counters"], Counters)
     sentences = []
     if counted.cores:
-        counted_hz, timed_hz = (names.quantity(hz, "Hz") for hz in (counted.counted_hz, counted.timed_hz))
+        values = {"counted": names.quantity(counted.counted_hz, "Hz"), "timed": names.quantity(counted.timed_hz, "Hz")}
         difference = names.signed(counted.counted_hz / counted.timed_hz - 1)
         cores = names.counted(counted.cores, "core")
-        sentences.append(
-            say("counters", "clock", counted=counted_hz, timed=timed_hz, cores=cores, difference=difference)
-        )
+        sentences.append(say("counters", "clock", cores=cores, difference=difference, **values))
     if counted.seconds:
-        moved, filled, read = (
-            f"{size / 1e9:.3g} GB" for size in (counted.counted_bytes, counted.filled_bytes, counted.read_bytes)
-        )
-        sentences.append(
-            say(
-                "counters",
-                "memory",
-                counted=moved,
-                filled=filled,
-                read=read,
-                seconds=names.duration(1e9 * counted.seconds),
-                ratio=f"{counted.counted_bytes / (counted.filled_bytes + counted.read_bytes):.2f}",
-                rate=names.quantity(counted.counted_bytes / counted.seconds, "B/s"),
-            )
-        )
+        sizes = {"counted": counted.counted_bytes, "filled": counted.filled_bytes, "read": counted.read_bytes}
+        values = {key: f"{size / 1e9:.3g} GB" for key, size in sizes.items()}
+        values["ratio"] = f"{counted.counted_bytes / (counted.filled_bytes + counted.read_bytes):.2f}"
+        values["rate"] = names.quantity(counted.counted_bytes / counted.seconds, "B/s")
+        sentences.append(say("counters", "memory", seconds=names.duration(1e9 * counted.seconds), **values))
     groups_by_reason: dict[str, list[str]] = {}
     for group, reason in counted.not_readable.items():
         groups_by_reason.setdefault(reason, []).append(group)
-    sentences += [
-        say("counters", "not_readable", group=names.listed(groups), reason=reason.rstrip("."))
-        for reason, groups in groups_by_reason.items()
-    ]
+    for reason, groups in groups_by_reason.items():
+        sentences.append(say("counters", "not_readable", group=names.listed(groups), reason=reason.rstrip(".")))
     return tuple(sentences)

@@ -6,7 +6,7 @@ import json
 import math
 import shlex
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from nodeprint.campaign import directories
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge import verdict as verdict_types
 from nodeprint.judge.outcome import Certainty, Drain, Outcome
-from nodeprint.judge.verdict import SCHEMA, Finding, FleetVerdict, NodeVerdict, Verdict
+from nodeprint.judge.verdict import SCHEMA, FleetVerdict, NodeVerdict, Verdict
 from nodeprint.report import check_scripts, text
 from nodeprint.settings import former_keys
 from nodeprint.settings.texts import say
@@ -191,7 +191,16 @@ _METRICS = {
     "1/s": ("operations_per_second", 1.0),
     "share": ("lost_time_ratio", 1.0),
 }
-_OTHER = ("value", 1.0)
+#: Metrics before and after those of cells, which have one by their unit.
+_FIRST = (
+    "campaign_info",
+    "fleet_verdict",
+    "node_verdict",
+    "nodes",
+    "measured_timestamp_seconds",
+    "class_latency_seconds",
+)
+_LAST = ("memory_achieved_ratio", "agreement_ratio", "finding_effect_ratio")
 
 
 def prometheus(verdict: Verdict) -> str:
@@ -199,81 +208,54 @@ def prometheus(verdict: Verdict) -> str:
 
     The campaign is a sample of its own: as a label of every sample it would start new series each time.
     """
-    mark = ',simulated="true"' if verdict.simulated else ""
-    nodes = [(f'node="{_label(name)}"{mark}', node) for name, node in sorted(verdict.nodes.items())]
-    classes = [
-        (
-            f'{labels},class="{figure.name}",measurement="{_label(figure.measurement)}",home="{figure.home}"'
-            + (f',group="{_label(group)}"' if group else ""),
-            ns / 1e9,
-        )
-        for labels, node in nodes
-        for figure in node.classes
-        for group, ns in (figure.groups or {"": figure.median_ns}).items()
-    ]
-    cells: dict[tuple[str, float], list[tuple[str, float]]] = {}
-    for labels, node in nodes:
-        for figure in node.cells:
-            metric = _METRICS.get(figure.unit, _OTHER)
-            of = f'{labels},measurement="{_label(figure.measurement)}",name="{_label(figure.name)}"'
-            unit = f',unit="{_label(figure.unit)}"' if metric is _OTHER else ""
-            cells.setdefault(metric, []).append((of + unit, figure.median * metric[1]))
-    agreements = [
-        (f'{labels},metric="{_label(agreement.metric)}"', agreement.share)
-        for labels, node in nodes
-        for agreement in node.agreements
-    ]
-    findings = {
-        f'{labels},id="{_label(finding.id)}",measurement="{_label(finding.measurement)}",home="{finding.home}",'
-        f'part="{_label(_series_of(finding))}"': finding.effect
-        for labels, node in nodes
-        for finding in node.counted
-    }
-    shares = sorted(
-        (f'node="{_label(name)}"{mark}', memory.of_most) for memory in verdict.fleet.memory for name in memory.nodes
-    )
-    measured = [(labels, datetime.fromisoformat(node.measured).timestamp()) for labels, node in nodes if node.measured]
-    of_fleet = f'class="{verdict.fleet.outcome_class}",verdict="{verdict.fleet.outcome}"'
-    counts = [(f"{_outcome(outcome)}{mark}", float(verdict.fleet.counts.get(outcome, 0))) for outcome in Outcome]
-    lines = [
-        *_gauge("campaign_info", [(f'campaign="{_label(verdict.campaign)}"{mark}', 1.0)]),
-        *_gauge("fleet_verdict", [(f"{of_fleet}{mark}", 1.0)]),
-        *_gauge("node_verdict", [(f"{labels},{_outcome(node.outcome)}", 1.0) for labels, node in nodes]),
-        *_gauge("nodes", counts),
-        *_gauge("measured_timestamp_seconds", measured),
-        *_gauge("class_latency_seconds", classes),
-        *(line for (name, _), samples in sorted(cells.items()) for line in _gauge(name, samples)),
-        *_gauge("memory_achieved_ratio", shares),
-        *_gauge("agreement_ratio", agreements),
-        *_gauge("finding_effect_ratio", list(findings.items())),
-    ]
+    mark = {"simulated": "true"} if verdict.simulated else {}
+    gauges: dict[str, dict[str, float]] = {gauge: {} for gauge in (*_FIRST, *_LAST)}
+
+    def add(gauge: str, value: float, **labels: object) -> None:
+        words = {key: printable(str(of)).replace("\\", "\\\\").replace('"', '\\"') for key, of in labels.items()}
+        gauges.setdefault(gauge, {})[",".join(f'{key}="{of}"' for key, of in words.items())] = value
+
+    add("campaign_info", 1.0, campaign=verdict.campaign, **mark)
+    add("fleet_verdict", 1.0, **{"class": verdict.fleet.outcome_class, "verdict": verdict.fleet.outcome}, **mark)
+    for outcome in Outcome:
+        add("nodes", float(verdict.fleet.counts.get(outcome, 0)), **_outcome(outcome), **mark)
+    for node, of_node in sorted(verdict.nodes.items()):
+        own = {"node": node, **mark}
+        add("node_verdict", 1.0, **own, **_outcome(of_node.outcome))
+        if of_node.measured:
+            add("measured_timestamp_seconds", datetime.fromisoformat(of_node.measured).timestamp(), **own)
+        for figure in of_node.classes:
+            labels = {**own, "class": figure.name, "measurement": figure.measurement, "home": figure.home}
+            for group, ns in (figure.groups or {"": figure.median_ns}).items():
+                add("class_latency_seconds", ns / 1e9, **labels, **({"group": group} if group else {}))
+        for cell in of_node.cells:
+            metric, factor = _METRICS.get(cell.unit, ("value", 1.0))
+            unit = {} if cell.unit in _METRICS else {"unit": cell.unit}
+            add(metric, cell.median * factor, **own, measurement=cell.measurement, name=cell.name, **unit)
+        for agreement in of_node.agreements:
+            add("agreement_ratio", agreement.share, **own, metric=agreement.metric)
+        for finding in of_node.counted:
+            place = ",".join(f"{key}={value}" for key, value in sorted(finding.component.where.items()))
+            part = f"{finding.component.component_type}: {place}".removesuffix(": ")  # the same in every campaign
+            labels = {"id": finding.id, "measurement": finding.measurement, "home": finding.home, "part": part}
+            add("finding_effect_ratio", finding.effect, **own, **labels)
+    for node, of_most in sorted((node, of.of_most) for of in verdict.fleet.memory for node in of.nodes):
+        add("memory_achieved_ratio", of_most, node=node, **mark)
+    lines = []
+    for gauge in (*_FIRST, *sorted(gauges.keys() - {*_FIRST, *_LAST}), *_LAST):
+        lines += [f"# HELP nodeprint_{gauge} {say('prometheus', gauge)}", f"# TYPE nodeprint_{gauge} gauge"]
+        lines += [f"nodeprint_{gauge}{{{labels}}} {_number(value)}" for labels, value in gauges[gauge].items()]
     return "\n".join(lines) + "\n"
 
 
-def _outcome(outcome: Outcome) -> str:
-    """Return the labels of an outcome: its class, and the outcome as the reason."""
-    return f'class="{outcome.outcome_class}",verdict="{outcome}"'
-
-
-def _series_of(finding: Finding) -> str:
-    """Return the identity of a finding, the same text in every campaign."""
-    place = ",".join(f"{key}={value}" for key, value in sorted(finding.component.where.items()))
-    return f"{finding.component.component_type}: {place}" if place else finding.component.component_type
-
-
-def _gauge(name: str, samples: Sequence[tuple[str, float]]) -> list[str]:
-    head = [f"# HELP nodeprint_{name} {say('prometheus', name)}", f"# TYPE nodeprint_{name} gauge"]
-    return head + [f"nodeprint_{name}{{{labels}}} {_number(value)}" for labels, value in samples]
+def _outcome(outcome: Outcome) -> dict[str, str]:
+    return {"class": outcome.outcome_class, "verdict": outcome}
 
 
 def _number(value: float) -> str:
     return (
         f"{value:.10g}" if math.isfinite(value) else "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
     )
-
-
-def _label(value: str) -> str:
-    return printable(value).replace("\\", "\\\\").replace('"', '\\"')
 
 
 # --- Slurm ---
@@ -302,8 +284,10 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
             lines.append(say("drain", "intermittent", name=printable(name), outcome=node.outcome))
         if suggested is not Drain.SUGGESTED:
             continue
-        fault, (state, reason) = _own_fault(node), sheet.get(name, ("", ""))
-        if fault is None and any(finding.state is Certainty.CONFIRMED for finding in node.counted):
+        confirmed = [finding for finding in node.counted if finding.state is Certainty.CONFIRMED]
+        fault = next((finding for finding in confirmed if finding.worse and not finding.shared_by), None)
+        state, reason = sheet.get(name, ("", ""))
+        if fault is None and confirmed:
             lines.append(say("drain", "shared", name=printable(name), outcome=node.outcome))
         elif reason and not reason.startswith("nodeprint"):
             kept = say("drain", "accepted", state=printable(state, 40), reason=printable(reason, 120))
@@ -319,12 +303,6 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
 def _in_short(words: str) -> str:
     """Shorten a reason without a cut inside a number."""
     return words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON].rpartition(', ')[0] or words[:80]}..."
-
-
-def _own_fault(node: NodeVerdict) -> Finding | None:
-    """Return the first finding that two jobs confirmed, that is worse, and that no other node shares."""
-    faults = (f for f in node.counted if f.state is Certainty.CONFIRMED and f.worse and not f.shared_by)
-    return next(faults, None)
 
 
 def _quoted(words: str) -> str:
