@@ -12,11 +12,11 @@ from functools import cached_property
 from pathlib import Path
 
 import msgspec
+import pandas as pd
 from msgspec.structs import replace
 
 from nodeprint import files
 from nodeprint.campaign import node_lists, node_sheet
-from nodeprint.data.job.jobs import Job
 from nodeprint.data.store import packing
 from nodeprint.data.store.packed import FOLDER, PackedFleet
 from nodeprint.errors import CannotWriteError, NodeprintError, unreadable
@@ -27,7 +27,7 @@ from nodeprint.report.explorer import Encoded
 from nodeprint.report.figures import render
 from nodeprint.report.pages import cluster, method
 from nodeprint.report.pages import node as node_pages
-from nodeprint.report.pages.blocks import Document, Page, Reference, SiteTexts, Table, csv
+from nodeprint.report.pages.blocks import Document, Page, Reference, SiteTexts, Table, word
 from nodeprint.report.pages.common import appendix
 from nodeprint.report.pages.judged_campaign import Campaign, FigureFiles, OverTime
 from nodeprint.report.pages.method import How
@@ -102,7 +102,6 @@ def write(
 
 
 def _target(campaign: Path, out: Path | None, pseudonyms: bool) -> Path:
-    """Return the output directory. Raises CannotWriteError if the campaign has a link in its place."""
     if out:
         return out
     own = campaign / ("published" if pseudonyms else "report")
@@ -283,17 +282,13 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             paths.append(files.write(self.out / file_name(node), printer.fewest(document.printed, most)))
             if self.figures:
                 paths += sorted((self.out / "figures" / names.file_stem(node)).glob("*"))
-        if page is not None and (check := self._check(node, jobs)):
-            paths.append(files.write(self.out / check_scripts.file_name(node), check))
+        findings = check_scripts.again(jobs, source.verdict.nodes[node].counted)
+        if page is not None and not all(finding.why_not for finding in findings):
+            disturbed = check_scripts.disturbed_percent(self.folder)
+            script = check_scripts.script(node, findings, source.origin, disturbed)
+            paths.append(files.write(self.out / check_scripts.file_name(node), script))
         matrices = explorer.encoded(source, node) if node in self.explored else ()
         return Printed(node, tuple(paths), page if node in self.within else None, methods, matrices)
-
-    def _check(self, node: str, jobs: Sequence[Job]) -> str:
-        """Return the script that checks the findings of a node; empty if no finding can be checked."""
-        findings = check_scripts.again(jobs, self.source.verdict.nodes[node].counted)
-        if all(finding.why_not for finding in findings):
-            return ""
-        return check_scripts.script(node, findings, self.source.origin, check_scripts.disturbed_percent(self.folder))
 
     def whole(self, printed: Sequence[Printed], printer: pdf.Printer) -> tuple[Document, bytes]:
         """Return the complete cluster document for HTML, and its PDF with as many findings as fit on MOST_PAGES."""
@@ -328,7 +323,9 @@ class Task(msgspec.Struct, frozen=True, dict=True):
             for component in (component for component in page.sections if component.appendix):
                 for number, table in enumerate((block for block in component.blocks if isinstance(block, Table)), 1):
                     name = component.anchor + (f"-{number}" if number > 1 else "")
-                    out.append(files.write(self.out / "tables" / f"{name}.csv", csv(table)))
+                    rows = pd.DataFrame([list(map(word, row)) for row in table.rows])
+                    as_csv = rows.to_csv(index=False, header=list(table.header), lineterminator="\n")
+                    out.append(files.write(self.out / "tables" / f"{name}.csv", as_csv))
         return out
 
 
@@ -350,7 +347,6 @@ _task: Task | None = None
 
 
 def _begin(task: Task) -> None:
-    """Give a process its task."""
     global _task  # noqa: PLW0603 (what a process of the pool works on)
     _task = task
 

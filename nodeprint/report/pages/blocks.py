@@ -6,8 +6,6 @@ block, but not its content.
 
 from __future__ import annotations
 
-import csv as csv_files
-import io
 from collections.abc import Iterator
 
 import msgspec
@@ -202,20 +200,15 @@ class Document(msgspec.Struct, frozen=True):
     @property
     def printed(self) -> Document:
         """Return the paper version: the pages without their appendices."""
-        kept = (
-            replace(page, sections=tuple(component for component in page.sections if not component.appendix))
-            for number, page in enumerate(self.pages)
-            if not number or any(not component.appendix for component in page.sections)
-        )
-        return replace(self, pages=tuple(kept))
+        kept = [replace(p, sections=tuple(of for of in p.sections if not of.appendix)) for p in self.pages]
+        return replace(self, pages=(*kept[:1], *(page for page in kept[1:] if page.sections)))
 
     @property
     def without_dispensable(self) -> Document:
         """Return the document without dispensable paragraphs, lists and figures."""
 
-        def kept(component: Section) -> Section:
-            blocks = (b for b in component.blocks if not (isinstance(b, Text | Bullets | Figures) and b.dispensable))
-            return replace(component, blocks=tuple(blocks))
+        def kept(section: Section) -> Section:
+            return replace(section, blocks=tuple(b for b in section.blocks if not getattr(b, "dispensable", False)))
 
         return replace(self, pages=tuple(replace(p, sections=tuple(map(kept, p.sections))) for p in self.pages))
 
@@ -226,19 +219,9 @@ class Document(msgspec.Struct, frozen=True):
         def ordered(components: tuple[Section, ...]) -> tuple[Section, ...]:
             with_findings = [any(isinstance(b, FindingBlock) for b in component.blocks) for component in components]
             at = with_findings.index(True) if any(with_findings) else len(components)
-            behind = components[at:]
-            return (*components[:at], *(p for p in behind if p.early), *(p for p in behind if not p.early))
+            return (*components[:at], *sorted(components[at:], key=lambda component: not component.early))
 
         return replace(self, pages=tuple(replace(page, sections=ordered(page.sections)) for page in self.pages))
-
-
-def csv(table: Table) -> str:
-    """Return a table as CSV, with its cells as displayed."""
-    out = io.StringIO()
-    writer = csv_files.writer(out, lineterminator="\n")
-    writer.writerow(table.header)
-    writer.writerows([word(cell) for cell in row] for row in table.rows)
-    return out.getvalue()
 
 
 def word(cell: Cell) -> str:
@@ -252,7 +235,8 @@ def sections(*components: Section | None) -> tuple[Section, ...]:
     for section in components:
         blocks = tuple(block for block in section.blocks if _says(block)) if section is not None else ()
         if section is not None and blocks:
-            kept.append(replace(section, blocks=blocks, anchor=section.anchor or _slug(section.title)))
+            slug = "".join(c if c.isascii() and c.isalnum() else "-" for c in section.title.lower()).strip("-")
+            kept.append(replace(section, blocks=blocks, anchor=section.anchor or slug))
     return tuple(kept)
 
 
@@ -263,7 +247,3 @@ def _says(block: Block) -> bool:
         case Figures(pictures=content) | Command(command=content):
             return bool(content)
     return True
-
-
-def _slug(title: str) -> str:
-    return "".join(c if c.isascii() and c.isalnum() else "-" for c in title.lower()).strip("-")

@@ -112,22 +112,20 @@ def finding_numbers(finding: Finding) -> Table | None:
     interval = names.interval(finding.interval.low, finding.interval.high, 1.0).removeprefix("interval ")
     if finding.of_limit:
         interval = interval if math.isfinite(finding.interval.low) else ""
-        of_limit = (measured, check_scripts.accepted(finding), difference, interval)
-        return without_empty(Table(("measured", "limit", "beyond it", "interval"), (of_limit,), "rrrr"))
+        row = {"measured": measured, "limit": check_scripts.accepted(finding)}
+        return tabulated([{**row, "beyond it": difference, "interval": interval}], "rrrr")
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
-    against = "baseline" if finding.baseline else "peers"
-    header = ("measured", against, "difference", "interval", "tolerance", "of the tolerance", "accepted", "runs beyond")
-    row = (
-        measured,
-        names.quantity(finding.peers, unit),
-        difference,
-        interval,
-        names.tolerance(finding.tolerance),
-        f"{names.times(finding.effect, finding.tolerance)} times",
-        check_scripts.accepted(finding),
-        f"{beyond} of {len(finding.runs)}" if finding.runs else "",
-    )
-    return without_empty(Table(header, (row,), "rrrrrrrr"))
+    row = {
+        "measured": measured,
+        "baseline" if finding.baseline else "peers": names.quantity(finding.peers, unit),
+        "difference": difference,
+        "interval": interval,
+        "tolerance": names.tolerance(finding.tolerance),
+        "of the tolerance": f"{names.times(finding.effect, finding.tolerance)} times",
+        "accepted": check_scripts.accepted(finding),
+        "runs beyond": f"{beyond} of {len(finding.runs)}" if finding.runs else "",
+    }
+    return tabulated([row], "rrrrrrrr")
 
 
 def _place(campaign: Campaign, node: str, finding: Finding) -> str:
@@ -145,7 +143,6 @@ def _place(campaign: Campaign, node: str, finding: Finding) -> str:
 
 
 def _median(figures: Sequence[ClassFigure | CellFigure]) -> str:
-    """Return the header of a column of medians, which explains the asterisk if there is one."""
     return "median (*: CPU time was lost)" if any(figure.is_marked for figure in figures) else "median"
 
 
@@ -163,10 +160,9 @@ def class_table(classes: tuple[ClassFigure, ...]) -> Table:
         if figure.groups and not figure.runs_disagree:
             mark = " *" if figure.is_marked else ""
             rows += [(where, name, "", names.duration(ns) + mark, "", runs) for name, ns in figure.medians.items()]
-            continue
-        rows.append(
-            (where, figure.name, f"{figure.pairs:,}", names.median(figure), names.median_interval(figure), runs)
-        )
+        else:
+            numbers = (f"{figure.pairs:,}", names.median(figure), names.median_interval(figure), runs)
+            rows.append((where, figure.name, *numbers))
     header = ("measurement", "class", "pairs", _median(classes), "95% interval", "runs")
     return without_empty(Table(header, _without_repeats(rows), "llrrlr"))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from nodeprint.data.store import node_states, store
 from nodeprint.data.store.packed import PackedFleet, PackedNode
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Outcome
-from nodeprint.judge.verdict import NodeVerdict, Verdict
+from nodeprint.judge.verdict import Verdict
 from nodeprint.machine.topology.model import Machine
 from nodeprint.report import text
 from nodeprint.report.figures import style as styles
@@ -102,11 +102,14 @@ class Campaign:
         version = self.verdict.versions.get("nodeprint", __version__)
         return Origin(self.verdict.campaign, node, version, self.verdict.simulated, self.verdict.imported)
 
+    def _number(self, node: str) -> int:
+        return list(self.packed).index(node) if node in self.packed else -1
+
     def measurements(self, node: str, *, pairs: bool) -> list[str]:
         """Return the names of a node's measurements, of CPU pairs or of cells, in the fleet's order of kernels."""
-        number = next((i for i, packed in enumerate(self.fleet.nodes) if packed.name == node), None)
-        if number is None or not self.verdict.nodes[node].outcome.entry.measured:
+        if node not in self.packed or not self.verdict.nodes[node].outcome.entry.measured:
             return []
+        number = self._number(node)
         quantities = (q for q in self.fleet.quantities if q.of_pairs == pairs and number in q.newest_rows)
         return list(dict.fromkeys(quantity.measurement for quantity in quantities))
 
@@ -115,7 +118,7 @@ class Campaign:
 
         Raises NodeprintError if the node has none.
         """
-        number = next((i for i, packed in enumerate(self.fleet.nodes) if packed.name == node), -1)
+        number = self._number(node)
         for at, quantity in enumerate(self.fleet.quantities):
             if quantity.measurement == measurement and number in quantity.newest_rows:
                 if (measurement, at) not in self._levels:
@@ -131,7 +134,6 @@ class Campaign:
         return findings[0].by_job[findings[0].deciding].job
 
     def _as_found(self, newest: NodeLevels) -> NodeLevels:
-        """Replace the values of each node by those of its `shown_job`."""
         quantity, values = newest.quantity, newest.values
         for row, (number, node) in enumerate(zip(quantity.newest_rows, newest.nodes, strict=True)):
             job = self.shown_job(node.name, quantity.measurement).removeprefix("job")
@@ -147,10 +149,13 @@ class Campaign:
         """
         nodes, measurement = self.verdict.nodes, levels.quantity.measurement
         group = nodes[node].group if group is None else group
-        usable = [n for n in levels.rows if n != node and n in nodes and nodes[n].group == group and _usable(nodes[n])]
+        alike = [name for name in levels.rows if name != node and name in nodes and nodes[name].group == group]
+        usable = [name for name in alike if nodes[name].outcome.entry.usable]
         clear = [n for n in usable if not any(f.measurement == measurement for f in nodes[n].counted)] or usable
-        same = [n for n in clear if nodes[n].outcome is Outcome.SAME]
-        return _spread(same if len(same) > 2 else clear)
+        same = [name for name in clear if nodes[name].outcome is Outcome.SAME]
+        chosen = same if len(same) > 2 else clear
+        count = min(len(chosen), _MOST_PEERS)
+        return tuple(chosen[i * len(chosen) // count] for i in range(count))
 
     def jobs(self, node: str) -> list[Job]:
         """Return the jobs of a node; empty if they are not present, or if its name is hidden."""
@@ -166,20 +171,10 @@ class Campaign:
 
     def jobs_changed(self, node: str) -> tuple[str, ...] | None:
         """Return the jobs in a node's records if they are not the judged ones; else None."""
-        number = next((i for i, packed in enumerate(self.fleet.nodes) if packed.name == node), None)
-        if number is None:
+        if node not in self.packed:
             return None
+        number = self._number(node)
         former = {job for epoch in self.verdict.nodes[node].former for job in epoch.jobs}
         jobs = sorted({job for quantity in self.fleet.quantities for job in quantity.rows.get(number, ())})
         now = tuple(name for job in jobs if (name := f"job{job}") not in former)
         return now if now != self.verdict.nodes[node].jobs else None
-
-
-def _usable(node: NodeVerdict) -> bool:
-    return node.outcome.entry.usable
-
-
-def _spread(names: Sequence[str]) -> tuple[str, ...]:
-    """Return at most _MOST_PEERS names, evenly spaced over the list."""
-    count = min(len(names), _MOST_PEERS)
-    return tuple(names[i * len(names) // count] for i in range(count))

@@ -14,9 +14,9 @@ from nodeprint.data.job.jobs import Job, JobMeasurement
 from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Block, FactList, FactRows, Page, Section, Table, Text, sections
-from nodeprint.report.pages.common import facts
+from nodeprint.report.pages.common import appendix, facts
 from nodeprint.report.pages.judged_campaign import Campaign
-from nodeprint.settings.measurements import KernelFile, kernel_files
+from nodeprint.settings.measurements import kernel_files
 from nodeprint.settings.texts import say, texts
 
 #: The methods of measurements: facts by name, equal for equal methods.
@@ -80,17 +80,16 @@ def brief(campaign: Campaign) -> tuple[Block, ...]:
         unknown = names.listed(map(str, imported[0].get("unknown", ()))) or "nothing"
         words = say("imported", source=names.listed(sources), unknown=unknown)
         return Text(words), Text(say("all_else", version=__version__), quiet=True)
-    shown = tuple(of.test for kernel in kernels if (of := kernel_files().get(kernel)) and _decides(kernel, of))
+    used = {kernel: of for kernel in kernels if (of := kernel_files().get(kernel)) is not None}
+    # those on which an outcome is based by default
+    shown = [
+        of.test for kernel, of in used.items() if kernel == "coherence" or any(t.criterion for t in of.terms.values())
+    ]
     return (
         *(Text(words, quiet=True, dispensable=True) for words in shown),
         _judged(verdict) if verdict.fleet.tests else Text(""),
         Text(say("all_else", version=__version__), quiet=True),
     )
-
-
-def _decides(kernel: str, of: KernelFile) -> bool:
-    """Tell whether an outcome is based on a kernel by default; a short page then describes it."""
-    return kernel == "coherence" or any(term.criterion for term in of.terms.values())
 
 
 def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -> Page:
@@ -99,33 +98,23 @@ def page(campaign: Campaign, methods: Sequence[How], subject: str = "cluster") -
     methods_used = list(dict.fromkeys(method for node in methods for method in node))
     blocks = [block for name, rows in methods_used for block in (Text(name), FactList(rows, 2))]
     nodes = [verdict.nodes[subject]] if subject in verdict.nodes else list(verdict.nodes.values())
-    return Page(
-        subject,
-        "method",
-        "Method",
-        None,
-        (),
-        sections(
-            Section("How it was judged", (_judged(verdict),), appendix=True),
-            Section("What these data can resolve", (limit_table(verdict),), appendix=True),
-            Section("How it was measured", tuple(blocks), appendix=True),
-            Section(say("headings", "paper"), (FactList(answers(campaign, nodes)),), appendix=True),
-            Section("Versions", (FactList(facts(verdict.versions)),), appendix=True),
-            Section(
-                "How to cite this",
-                (Text(f"nodeprint {__version__}, CITATION.cff; its method: docs/method/."),),
-                appendix=True,
-            ),
-        ),
+    cite = f"nodeprint {__version__}, CITATION.cff; its method: docs/method/."
+    shown = sections(
+        Section("How it was judged", (_judged(verdict),)),
+        Section("What these data can resolve", (limit_table(verdict),)),
+        Section("How it was measured", tuple(blocks)),
+        Section(say("headings", "paper"), (FactList(answers(campaign, nodes)),)),
+        Section("Versions", (FactList(facts(verdict.versions)),)),
+        Section("How to cite this", (Text(cite),)),
     )
+    return Page(subject, "method", "Method", None, (), appendix(*shown))
 
 
 def _judged(verdict: Verdict) -> Block:
     fleet = verdict.fleet
     words = say("tested", tests=f"{fleet.tests:,}", false_alarm=f"{fleet.false_alarm * 100:g}%") if fleet.tests else ""
-    return Text(
-        " ".join(filter(None, (say("method", "same"), say("method", "judged"), words, *text.based_on(verdict))))
-    )
+    rules = (say("method", "same"), say("method", "judged"))
+    return Text(" ".join(filter(None, (*rules, words, *text.based_on(verdict)))))
 
 
 def limit_table(verdict: Verdict) -> Table:
@@ -134,27 +123,12 @@ def limit_table(verdict: Verdict) -> Table:
     rows = []
     for limit in verdict.fleet.limits:
         spread = spreads.get((limit.measurement, limit.component_type))
-        rows.append(
-            (
-                limit.measurement,
-                text.named("terms", limit.component_type),
-                names.tolerance(limit.tolerance),
-                names.percent(limit.effect),
-                names.percent(spread.chips) if spread else "",
-                names.percent(spread.runs) if spread else "",
-                names.percent(spread.smallest_tolerance) if spread else "",
-            )
-        )
-    header = (
-        "measurement",
-        "component",
-        "tolerance",
-        "detectable from",
-        "nodes differ",
-        "runs differ",
-        "95% the same within",
-    )
-    return Table(header, tuple(rows), "llrrrrr")
+        of_nodes = (spread.chips, spread.runs, spread.smallest_tolerance) if spread else ()
+        varies = [*map(names.percent, of_nodes), "", "", ""][:3]
+        numbers = (names.tolerance(limit.tolerance), names.percent(limit.effect), *varies)
+        rows.append((limit.measurement, text.named("terms", limit.component_type), *numbers))
+    header = ("measurement", "component", "tolerance", "detectable from", "nodes differ", "runs differ")
+    return Table((*header, "95% the same within"), tuple(rows), "llrrrrr")
 
 
 def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
@@ -187,17 +161,13 @@ def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
         ],
         "normality": [say("method", "normality")] if runs[-1:] > [1] else [],
         "comparison": [say("method", "tests", tests=f"{fleet.tests:,}") if fleet.tests else say("method", "no_tests")],
-        "conditions": [
-            say("method", "no_settings", nodes=names.counted(bare, "node")) if bare else say("method", "settings")
-        ],
-        "environment": [
-            f"disturbances were recorded on {names.counted(disturbed, 'node')}"
-            if disturbed
-            else "no disturbance was recorded"
-        ],
+        "conditions": [say("method", "no_settings" if bare else "settings", nodes=names.counted(bare, "node"))],
+        "environment": [f"disturbances were recorded on {names.counted(disturbed, 'node')}"],
         "figures": [say("method", "scales")],
         "origin": [campaign.origin or "measured by nodeprint"],
     }
+    if not disturbed:
+        rows["environment"] = ["no disturbance was recorded"]
     return tuple((key, "; ".join(filter(None, words))) for key, words in rows.items() if any(words))
 
 

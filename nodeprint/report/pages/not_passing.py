@@ -31,12 +31,8 @@ def table(verdict: Verdict, linked: Mapping[str, Reference], anchors: Mapping[st
     """The table; `linked` leads to the files of nodes, `anchors` by node to its finding that has a figure."""
     if verdict.fleet.outcome is FleetOutcome.NO_PEERS:
         return Table(_HEADER, ())
-    rows = [
-        *_findings(verdict, linked, anchors),
-        *_links(verdict),
-        *_groups(verdict, linked),
-        *_others(verdict, linked),
-    ]
+    findings, links = _findings(verdict, linked, anchors), _links(verdict)
+    rows = [*findings, *links, *_groups(verdict, linked), *_others(verdict, linked)]
     return without_empty(Table(_HEADER, tuple(row for _, row in sorted(rows, key=lambda row: row[0])), "lllrrlr"))
 
 
@@ -98,18 +94,10 @@ def _links(verdict: Verdict) -> list[_Row]:
     rows: list[_Row] = []
     links = (finding for fabric in verdict.fabric for finding in fabric.findings if "to" in finding.component.where)
     for link in (link for link in links if link.counts):
-        kind, size = harm(link)
-        node = str(link.component.where["node"])
-        outcome = OUTCOME_OF[link.state]
-        row: tuple[Cell, ...] = (
-            printable(node, 40),
-            replace(state_mark(link), word=f"{outcome.outcome_class} ({say('messages_of', 'outcome')})"),
-            text.component_in_words(link),
-            names.signed(link.effect),
-            names.tolerance(link.tolerance),
-            text.remedy(link),
-            "",
-        )
+        (kind, size), node, outcome = harm(link), str(link.component.where["node"]), OUTCOME_OF[link.state]
+        mark = replace(state_mark(link), word=f"{outcome.outcome_class} ({say('messages_of', 'outcome')})")
+        differs = (text.component_in_words(link), names.signed(link.effect), names.tolerance(link.tolerance))
+        row = (printable(node, 40), mark, *differs, text.remedy(link), "")
         rows.append(((class_rank(outcome)[0], -kind, -size, natural(node)), row))
     return rows
 
@@ -135,21 +123,16 @@ def _groups(verdict: Verdict, linked: Mapping[str, Reference]) -> list[_Row]:
 
 def _others(verdict: Verdict, linked: Mapping[str, Reference]) -> list[_Row]:
     """A row for each node that does not pass without a finding, or for several with the same reason and action."""
-    others = {
-        name: node
-        for name, node in verdict.nodes.items()
-        if not node.counted and node.outcome not in (Outcome.SAME, Outcome.SPLIT)
-    }
+    without = {name: node for name, node in verdict.nodes.items() if not node.counted}
+    others = {name: node for name, node in without.items() if node.outcome not in (Outcome.SAME, Outcome.SPLIT)}
     of_words: dict[tuple[Outcome, str, str], list[str]] = {}
     for line in text.node_lines(others):
         of_words.setdefault((line.outcome, text.sentence(line.text), line.action), []).extend(line.nodes)
-    return [
-        (
-            (class_rank(outcome)[0], 1, 0.0, natural(on[0])),
-            (_called(on, linked), Mark.of(outcome), words, "", "", action, ""),
-        )
-        for (outcome, words, action), on in of_words.items()
-    ]
+    rows: list[_Row] = []
+    for (outcome, words, action), on in of_words.items():
+        order = class_rank(outcome)[0], 1, 0.0, natural(on[0])
+        rows.append((order, (_called(on, linked), Mark.of(outcome), words, "", "", action, "")))
+    return rows
 
 
 def _called(nodes: Sequence[str], linked: Mapping[str, Reference]) -> Cell:
