@@ -20,7 +20,6 @@ from nodeprint import files
 from nodeprint.data.store import manifest, packed, packing
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, of_table
-from nodeprint.judge.acceptance_file import ContractLimit
 from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome
 from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.report import check_scripts, documents, names, text, verdict_files
@@ -109,7 +108,8 @@ def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
         advice = "write a protocol of measured campaigns only"
         raise NodeprintError("simulated and measured campaigns are mixed", key="protocol", advice=advice)
     tolerances = [files.write(to / _tolerances_file(campaign), _rules_of(campaign)) for campaign in judged_campaigns]
-    written = [path for campaign in judged_campaigns for path in _written(campaign.folder)]
+    every = [{path for pattern in _WRITTEN for path in of.folder.glob(pattern)} for of in judged_campaigns]
+    written = [path for paths in every for path in sorted(paths) if path.is_file()]
     listed = "".join(_evidence(campaign.folder, to) for campaign in judged_campaigns)
     listed += files.sums([*written, *tolerances], to)
     listed += "".join(_tables(campaign.folder, to) for campaign in judged_campaigns)
@@ -124,7 +124,6 @@ def _tolerances_file(campaign: JudgedCampaign) -> str:
 
 
 def _rules_of(campaign: JudgedCampaign) -> str:
-    """Return the tolerances and limits of a campaign as a file, whose SHA-256 its verdict names."""
     return acceptance.text_of(acceptance.rules_of(campaign.folder))
 
 
@@ -138,11 +137,6 @@ def _evidence(folder: Path, base: Path) -> str:
         raise NodeprintError(what, where=folder / first, advice=advice)
     lines = ((entry.sha256, os.path.relpath(folder / name, base)) for name, entry in sealed.files.items())
     return "".join(f"{digest}  {path}\n" for digest, path in lines)
-
-
-def _written(folder: Path) -> list[Path]:
-    """Return the files written from a campaign's verdict, in the order of their names."""
-    return sorted({path for pattern in _WRITTEN for path in folder.glob(pattern) if path.is_file()})
 
 
 def _tables(folder: Path, base: Path) -> str:
@@ -197,6 +191,8 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
     parties = {key: getattr(site, key) for key in ("customer", "supplier", "system", "contract", "place", "contact")}
     signing = tuple(" ".join(filter(None, (f"For the {key}", parties[key]))) for key in ("customer", "supplier"))
     digest = hashlib.sha256(manifest_text.encode()).hexdigest()
+    of_verdicts = [campaign.verdict for campaign in campaigns]
+    versions = [(of.campaign, key, value) for of in of_verdicts for key, value in sorted(of.versions.items())]
     page = Page(
         "acceptance",
         "acceptance",
@@ -213,7 +209,7 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
             Section("Files", (Text(say("protocol", "files", count=manifest_text.count("\n"), digest=digest)),)),
             Section("Signatures", (Form(signatures=signing),)),
             Section("All nodes", (_nodes(campaigns, results),), apart=True),
-            Section("Versions", (_versions(campaigns),)),
+            Section("Versions", (Table(("campaign", "part", "version or hash"), tuple(versions), wide=2),)),
         ),
     )
     campaign_names = ", ".join(campaign.verdict.campaign for campaign in campaigns)
@@ -242,18 +238,13 @@ def judged(folder: Path) -> JudgedCampaign:
 def _campaigns(campaigns: Sequence[JudgedCampaign]) -> Table:
     rows = []
     for campaign in campaigns:
-        fleet = campaign.verdict.fleet
-        boots = [len(of_node) for of_node in campaign.boots.values() if of_node]
+        boots = sorted({len(of_node) for of_node in campaign.boots.values() if of_node})
         days = dict.fromkeys(time[:10] for time in (campaign.first, campaign.last) if time)
-        rows.append(
-            (
-                campaign.verdict.campaign,
-                " to ".join(days) or say("not_recorded"),
-                " to ".join(map(str, sorted({min(boots), max(boots)}))) if boots else say("not_recorded"),
-                text.campaign_outcome(campaign.verdict),
-                ", ".join(f"{count} {word}" for word, count in fleet.counts.items() if count),
-            )
-        )
+        counts = (f"{count} {word}" for word, count in campaign.verdict.fleet.counts.items() if count)
+        when = " to ".join(days), " to ".join(map(str, dict.fromkeys((*boots[:1], *boots[-1:]))))
+        times = (words or say("not_recorded") for words in when)
+        outcome = text.campaign_outcome(campaign.verdict)
+        rows.append((campaign.verdict.campaign, *times, outcome, ", ".join(counts)))
     header = ("campaign", "measured on", "boots per node", "outcome of the fleet", "nodes by outcome")
     return Table(header, tuple(rows), wide=4)
 
@@ -264,24 +255,16 @@ def _rules(campaign: JudgedCampaign, *, several: bool) -> Section:
     rules, default = acceptance.rules_of(campaign.folder), acceptance.load()
     digest = hashlib.sha256(_rules_of(campaign).encode()).hexdigest()
     judged_by = campaign.verdict.versions.get("acceptance", "")
-    words = say(
-        "protocol",
-        "tolerances",
-        source=say("protocol", "defaults" if rules == default else "own"),
-        file=_tolerances_file(campaign),
-        digest=digest,
-    )
+    source = say("protocol", "defaults" if rules == default else "own")
+    words = say("protocol", "tolerances", source=source, file=_tolerances_file(campaign), digest=digest)
     other = "" if digest in judged_by else say("protocol", "other_rules", judged_by=judged_by)
-    limits = tuple(
-        (
-            text.measured(limit.measurement),
-            limit.figure,
-            _least(limit),
-            "" if limit.at_most is UNSET else f"{limit.at_most:g}",
-            limit.reason,
-        )
-        for limit in rules.limits[:_MOST_ROWS]
-    )
+    limits = []
+    for limit in rules.limits[:_MOST_ROWS]:
+        least = "" if limit.at_least is UNSET else f"{limit.at_least:g}"
+        if limit.at_least_percent is not UNSET:
+            least = f"{limit.at_least_percent:g}% of the theoretical peak"
+        most = "" if limit.at_most is UNSET else f"{limit.at_most:g}"
+        limits.append((text.measured(limit.measurement), limit.figure, least, most, limit.reason))
     waivers = tuple((of.node, of.finding, of.reason, of.until.isoformat()) for of in rules.waivers[:_MOST_ROWS])
     repairs = tuple((repair.node, repair.at, repair.what) for repair in rules.repairs[:_MOST_ROWS])
     return Section(
@@ -290,17 +273,11 @@ def _rules(campaign: JudgedCampaign, *, several: bool) -> Section:
             Text(" ".join(filter(None, (say("method", "same"), words, other)))),
             tolerances(campaign.verdict),
             Text("" if limits else say("protocol", "no_limits")),
-            Table(("limit of the contract", "of", "at least", "at most", "source"), limits, "llrrl"),
+            Table(("limit of the contract", "of", "at least", "at most", "source"), tuple(limits), "llrrl"),
             Table(("waived on", "finding", "reason", "until"), waivers, wide=2),
             Table(("repaired", "at", "what; only jobs after it count"), repairs, wide=2),
         ),
     )
-
-
-def _least(limit: ContractLimit) -> str:
-    if limit.at_least_percent is not UNSET:
-        return f"{limit.at_least_percent:g}% of the theoretical peak"
-    return "" if limit.at_least is UNSET else f"{limit.at_least:g}"
 
 
 def _open_items(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accepted]) -> tuple[Block, ...]:
@@ -358,24 +335,8 @@ def _nodes(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accepted])
         nodes = [entry for entry in entries if entry is not None]
         serials = (str(node.fingerprint["serials"]) for node in reversed(nodes) if node.fingerprint.get("serials"))
         boots = frozenset().union(*(campaign.boots.get(name, frozenset()) for campaign in campaigns))
-        rows.append(
-            (
-                name,
-                next((node.rack for node in nodes if node.rack), ""),
-                next(serials, say("not_recorded")),
-                str(len(boots)),
-                *(Mark.of(entry.outcome) if entry is not None else say("protocol", "absent") for entry in entries),
-                _mark(of_node),
-            )
-        )
+        machine = next((node.rack for node in nodes if node.rack), ""), next(serials, say("not_recorded"))
+        marks = (Mark.of(entry.outcome) if entry is not None else say("protocol", "absent") for entry in entries)
+        rows.append((name, *machine, str(len(boots)), *marks, _mark(of_node)))
     header = ("node", "rack", "serial numbers", "boots", *(c.verdict.campaign for c in campaigns), "result")
     return without_empty(Table(header, tuple(rows), "lllr" + "l" * (len(campaigns) + 1), 2))
-
-
-def _versions(campaigns: Sequence[JudgedCampaign]) -> Table:
-    rows = [
-        (campaign.verdict.campaign, key, value)
-        for campaign in campaigns
-        for key, value in sorted(campaign.verdict.versions.items())
-    ]
-    return Table(("campaign", "part", "version or hash"), tuple(rows), wide=2)

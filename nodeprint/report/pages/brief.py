@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
@@ -110,28 +111,22 @@ def remarks(folder: Path, verdict: Verdict) -> list[str]:
             kind, _, key = str(warning.get("id")).partition("-")
             if kind == "fingerprint":
                 differing.setdefault(key, []).append(name)
-    out = [
-        say(
-            "remarks",
-            "drift",
-            nodes=names.nodes(on),
-            verb="differs" if len(on) == 1 else "differ",
-            fields=printable(label(key)),
-            campaign=folder,
-        )
-        for key, on in sorted(differing.items())
-    ]
-    for name in nodes:
-        if load := text.other_programs(folder, name):
-            out.append(f"* {load}; `{config.again(folder, names.nodes([name]))}` measures it again")
+    out = []
+    for key, on in sorted(differing.items()):
+        values = {"nodes": names.nodes(on), "verb": "differs" if len(on) == 1 else "differ"}
+        out.append(say("remarks", "drift", fields=printable(label(key)), campaign=folder, **values))
+    loads = {name: load for name in nodes if (load := text.other_programs(folder, name))}
+    again_by = {name: config.again(folder, names.nodes([name])) for name in loads}
+    out += [f"* {load}; `{again_by[name]}` measures it again" for name, load in loads.items()]
     again = [name for name, of_node in nodes.items() if of_node.outcome is Outcome.INVALID]
     if again and not verdict.imported:
         out.append(f"`{config.again(folder, names.nodes(again))}` measures {names.nodes(again)} again")
     if aside := sum(1 for _ in folder.glob("nodes/*/job*/run*/*.bad*")):
         files_were = "file was" if aside == 1 else "files were"
         out.append(say("remarks", "malformed", count=aside, files=files_were))
-    if left_out := _left_out(folder):
-        out.append(say("remarks", "preset", measurements=", ".join(left_out)))
+    with suppress(NodeprintError):  # without a configuration
+        if left_out := config.left_out(config.kept(folder)):
+            out.append(say("remarks", "preset", measurements=", ".join(left_out)))
     warned: dict[str, list[str]] = {}
     for name, of_node in nodes.items():
         for warning in of_node.warnings:
@@ -142,14 +137,6 @@ def remarks(folder: Path, verdict: Verdict) -> list[str]:
     if same and len(nodes) > _ALL_NODES:
         out.append(f"{names.counted(same, 'node')} that need no action")
     return out
-
-
-def _left_out(folder: Path) -> list[str]:
-    """Measurements of the configuration that its preset leaves out; none without a configuration."""
-    try:
-        return config.left_out(config.kept(folder))
-    except NodeprintError:
-        return []
 
 
 # --- medians and matrices ---
@@ -226,8 +213,12 @@ def medians(nodes: Mapping[str, NodeVerdict], first: str = "", *, marked: bool =
         before = of
     disturbed = (figure.disturbed for values in by_key.values() for _, figure in values if figure.is_marked)
     lost = max(disturbed, default=0.0)
-    title = say("medians_over", nodes=len(nodes)) if several else _machine(nodes)
-    further = () if several else tuple(words for of_node in nodes.values() for words in _further(of_node))
+    title, further = say("medians_over", nodes=len(nodes)), list[str]()
+    if not several:
+        ((node_name, of_node),) = nodes.items()
+        cpus = f"{of_node.fingerprint['cpus']} CPUs" if of_node.fingerprint.get("cpus") else ""
+        processor = str(of_node.fingerprint.get("cpu", ""))
+        title, further = ", ".join(filter(None, (f"node {node_name}", processor, cpus))), list(_further(of_node))
     marking = (f"* {say('marked', share=names.percent(lost))}",) if lost else ()
     table = (Table((), tuple(rows), "llrl"),) if rows else ()
     return Text(first + printable(title, 200)), *table, Bullets((*further, *marking))
@@ -273,9 +264,8 @@ def _values(of_node: NodeVerdict) -> Iterator[tuple[_Key, _Value]]:
     homes = {figure.home for figure in near}
     hops = {figure.measurement for figure in near if not _short_name(figure.measurement)}
     for figure in near:
-        of = printable(
-            _short_name(figure.measurement) or ("core-to-core" if len(hops) == 1 else figure.measurement), 20
-        )
+        called = _short_name(figure.measurement) or ("core-to-core" if len(hops) == 1 else figure.measurement)
+        of = printable(called, 20)
         at_home = f", home {figure.home}" if len(homes) > 1 else ""
         for name, ns in figure.medians.items():
             yield (of, f"{printable(name, _LONGEST)}{at_home}", "ns"), (ns, figure)
@@ -289,10 +279,3 @@ def _short_name(measurement: str) -> str:
     """The short name of a measurement; empty if it is in the report alone."""
     of = known(measurement)
     return "" if of is None else of.short_name
-
-
-def _machine(nodes: Mapping[str, NodeVerdict]) -> str:
-    (name, of_node), *_ = nodes.items()
-    facts = of_node.fingerprint
-    cpus = f"{facts['cpus']} CPUs" if facts.get("cpus") else ""
-    return ", ".join(filter(None, (f"node {name}", str(facts.get("cpu", "")), cpus)))

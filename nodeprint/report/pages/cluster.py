@@ -60,16 +60,25 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
     """Return the cluster's pages; `linked` maps nodes to their files, and `most_findings` have figures."""
     verdict = campaign.verdict
     is_split = verdict.fleet.outcome is FleetOutcome.SPLIT
-    notes = [
-        *filter(None, [text.identity(verdict)]),
-        *text.over_time(verdict),
-        *text.fleet_notes(verdict, in_table=is_split),
-    ]
+    identity = text.identity(verdict)
+    notes = [*([identity] if identity else []), *text.over_time(verdict), *text.fleet_notes(verdict, in_table=is_split)]
     title = f"Cluster report, campaign {printable(verdict.campaign, 80)}"
     # a median over different machines would describe none of them
     alike = {name: node for name, node in verdict.nodes.items() if not node.is_alone}
-    shown = _shown(campaign, most_findings)
+    # the findings with a figure as (node, number of the finding), the most urgent nodes first
+    every = ((n, number) for n in shown_nodes(verdict.nodes) for number in by_harm(verdict.nodes[n])[:_MOST_OF_NODE])
+    shown = list(islice(every, most_findings))
     anchors = {name: _anchor(name, number) for name, number in reversed(shown)}
+    loads = (
+        [text.other_programs(campaign.folder, name) for name in verdict.nodes] if campaign.folder is not None else []
+    )
+    disturbed = [text.sentence(f"{load}.") for load in loads if load][:_FIRST_NOTES]
+    disturbed += text.disturbed(verdict)[:_FIRST_NOTES]
+    in_tolerances = (
+        Figures(tuple(pictures.in_tolerances(campaign))),
+        medians.differences(verdict.fleet),
+        medians.of_groups(verdict),
+    )
     tolerances = (Figures(tuple(pictures.tolerances_map(campaign))), agreement_table(verdict.fleet.agreements))
     return Page(
         "cluster",
@@ -78,18 +87,11 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
         Mark(verdict.entry.symbol, text.campaign_outcome(verdict), verdict.entry.color),
         tuple(text.headline(verdict)),
         sections(
-            Section("", (_disturbed(campaign), Bullets(tuple(notes[:_FIRST_NOTES])))),
+            Section("", (Bullets(tuple(disturbed)), Bullets(tuple(notes[:_FIRST_NOTES])))),
             Section("What was measured, and when", (FactList(accepted.rows(campaign), 2),)),
             Section("Tolerances", (accepted.tolerances(verdict),)),
             Section("Nodes that do not pass", (not_passing.table(verdict, linked, anchors),)),
-            Section(
-                "All nodes against their tolerances",
-                (
-                    Figures(tuple(pictures.in_tolerances(campaign))),
-                    medians.differences(verdict.fleet),
-                    medians.of_groups(verdict),
-                ),
-            ),
+            Section("All nodes against their tolerances", in_tolerances),
             Section("Findings", tuple(_findings(campaign, linked, shown))),
             Section("Measured values", () if is_split else (medians.on_paper(alike),), early=True),
             *_between_cores(campaign),
@@ -111,23 +113,6 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
     )
 
 
-# --- page 1 ---
-
-
-def _disturbed(campaign: Campaign) -> Block:
-    folder, nodes = campaign.folder, campaign.verdict.nodes
-    loads = [text.other_programs(folder, name) for name in nodes] if folder is not None else []
-    sentences = [text.sentence(f"{load}.") for load in loads if load][:_FIRST_NOTES]
-    return Bullets((*sentences, *text.disturbed(campaign.verdict)[:_FIRST_NOTES]))
-
-
-def _shown(campaign: Campaign, most: int) -> list[tuple[str, int]]:
-    """Return the findings with a figure as (node, number of the finding), the most urgent nodes first."""
-    nodes = campaign.verdict.nodes
-    of_nodes = ((name, number) for name in shown_nodes(nodes) for number in by_harm(nodes[name])[:_MOST_OF_NODE])
-    return list(islice(of_nodes, most))
-
-
 def _anchor(node: str, number: int) -> str:
     return f"finding-{number}-{anchor(node)}"
 
@@ -143,20 +128,12 @@ def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
         finding = nodes[name].counted[number - 1]
         figures = pictures.of_finding(campaign, name, finding, at, pictures.LARGE)
         figures = figures or pictures.of_runs(campaign, name, finding, at)
-        blocks.append(
-            FindingBlock(
-                f"{printable(name, 80)}: {text.component_in_words(finding)}",
-                text.finding_sentence(finding),
-                state_mark(finding),
-                finding_numbers(finding),
-                tuple(replace(figure, name=f"{name}-{figure.name}") for figure in figures),
-                (_next(campaign, name, text.remedy(finding)),),
-                (),
-                None,
-                (linked[name],) if name in linked else (),
-                _anchor(name, number),
-            )
-        )
+        figures = tuple(replace(figure, name=f"{name}-{figure.name}") for figure in figures)
+        title = f"{printable(name, 80)}: {text.component_in_words(finding)}"
+        words, numbers = (text.finding_sentence(finding), state_mark(finding)), finding_numbers(finding)
+        details, links = (_next(campaign, name, text.remedy(finding)),), (linked[name],) if name in linked else ()
+        anchor = _anchor(name, number)
+        blocks.append(FindingBlock(title, *words, numbers, figures, details, links=links, anchor=anchor))
     count = sum(len(node.counted) for node in nodes.values())
     if shown and count > len(shown):
         blocks.append(Text(say("more_in_files", count=count - len(shown)), quiet=True))
@@ -206,10 +183,8 @@ def _machines(campaign: Campaign) -> list[Block]:
     shown, left_out = pictures.machines(campaign)
     blocks: list[Block] = []
     for name in pictures.machines_in_order(campaign)[: pictures.MOST_MACHINES if shown else 0]:
-        measured = campaign.measurements(name, pairs=True)
-        if not measured or not campaign.packed[name].imported:
-            continue
-        structure = matrix.found_at(campaign.levels(measured[0], name), name)
+        measured = campaign.measurements(name, pairs=True) if campaign.packed[name].imported else []
+        structure = matrix.found_at(campaign.levels(measured[0], name), name) if measured else None
         if structure is None:
             continue
         machine = printable(name, 60)
@@ -245,30 +220,23 @@ def _unmeasured(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
     without = {name: node for name, node in nodes.items() if not node.outcome.entry.measured}
     blocks: list[Block] = []
     for line in text.node_lines(without)[:_MOST_NOTES]:
-        first = line.nodes[0]
-        of_first = (
-            f" The log is that of {printable(first, 80)}." if len(line.nodes) > 1 and nodes[first].log_tail else ""
-        )
-        blocks += [Text(f"{line.names}: {line.sentence}{of_first}"), Command("\n".join(nodes[first].log_tail))]
+        log, first = nodes[line.nodes[0]].log_tail, printable(line.nodes[0], 80)
+        of_first = f" The log is that of {first}." if len(line.nodes) > 1 and log else ""
+        blocks += [Text(f"{line.names}: {line.sentence}{of_first}"), Command("\n".join(log))]
     return blocks
 
 
 def differences(nodes: Mapping[str, NodeVerdict]) -> Table:
     """List fingerprint fields that differ: the majority's value, and the nodes with each other value."""
     rows: list[tuple[Cell, ...]] = []
-    for field in FIELDS:
-        values = {
-            name: str(node.fingerprint[field.name]) for name, node in nodes.items() if node.fingerprint.get(field.name)
-        }
-        counted = Counter(values.values()).most_common()
-        if len(counted) < 2 or field.name in ("serials", "ppin"):
-            continue
-        others = [f"{value[:60]}: {names.nodes(n for n in values if values[n] == value)}" for value, _ in counted[1:5]]
-        more = [f"and {len(counted) - 5} more values"] if len(counted) > 5 else []
-        usual, count = counted[0]
-        rows.append(
-            (label(field.name), "yes" if field.hard else "", f"{usual[:60]} ({count})", "; ".join([*others, *more]))
-        )
+    for field in (field for field in FIELDS if field.name not in ("serials", "ppin")):
+        values = {n: str(value) for n, node in nodes.items() if (value := node.fingerprint.get(field.name))}
+        (usual, count), *other_values = Counter(values.values()).most_common() or [("", 0)]
+        if other_values:
+            others = [f"{v[:60]}: {names.nodes(n for n in values if values[n] == v)}" for v, _ in other_values[:4]]
+            others += [f"and {len(other_values) - 4} more values"] if len(other_values) > 4 else []
+            hard = "yes" if field.hard else ""
+            rows.append((label(field.name), hard, f"{usual[:60]} ({count})", "; ".join(others)))
     return Table(("field", "must agree", "most nodes", "other nodes"), tuple(rows), "llll", 3)
 
 
@@ -280,10 +248,8 @@ def _warnings(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
             key = (str(warning.get("text") or warning.get("id")), str(warning.get("advice") or ""))
             seen.setdefault(key, []).append(name)
     ordered = sorted(seen.items(), key=lambda item: -len(item[1]))
-    return [
-        Advice(words, advice, "all nodes" if len(on) == len(nodes) > 1 else names.nodes(on))
-        for (words, advice), on in ordered
-    ]
+    listed = {of: "all nodes" if len(on) == len(nodes) > 1 else names.nodes(on) for of, on in ordered}
+    return [Advice(words, advice, on) for (words, advice), on in listed.items()]
 
 
 def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
@@ -300,15 +266,10 @@ def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
         first = text.component_in_words(worst) if worst is not None else ""
         place = ", ".join(filter(None, (node.rack, campaign.switches.get(name, ""))))
         rows.append((linked.get(name, printable(name, 40)), Mark.of(node.outcome), node.group, place, used, first))
-    table = without_empty(
-        Table(("node", "outcome", "group", "rack, switch", "of its tolerance", "worst finding"), tuple(rows), "llllrl")
-    )
-    left = len(order) - len(shown)
-    return (
-        replace(table, rows=(*table.rows, (f"{left} more are SAME", *[""] * (len(table.header) - 1))))
-        if left
-        else table
-    )
+    header = ("node", "outcome", "group", "rack, switch", "of its tolerance", "worst finding")
+    table, left = without_empty(Table(header, tuple(rows), "llllrl")), len(order) - len(shown)
+    more = (f"{left} more are SAME", *[""] * (len(table.header) - 1))
+    return replace(table, rows=(*table.rows, more)) if left else table
 
 
 def shown_nodes(nodes: Mapping[str, NodeVerdict]) -> Sequence[str]:

@@ -52,7 +52,6 @@ from nodeprint.report.pages.common import (
     further_cells,
     main_cells,
     tabulated,
-    without_empty,
 )
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.text import structure_sentences
@@ -84,6 +83,9 @@ def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None, *, co
     of_peak = Bullets(tuple(text.peak(verdict)))
     elsewhere = Text(say("values_elsewhere"), quiet=True)
     brief = (elsewhere,) if verdict.outcome is Outcome.SAME else (main_cells(verdict), of_peak)
+    # a node that matches its peers has one page, and two such nodes are in cluster.pdf
+    has_messages = alone or verdict.counted
+    messages = tuple(_matrix(campaign, node, verdict, jobs, messages=True)) if has_messages else ()
     cells: tuple[Block, ...] = _cells(campaign, node, verdict, jobs) if alone else brief
     return Page(
         node,
@@ -100,11 +102,7 @@ def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None, *, co
             Section("Last lines of its log", (Command("\n".join(verdict.log_tail)),)),
             Section("Over time", _over_time(campaign, node)),
             Section(say("headings", "pairs"), tuple(_matrix(campaign, node, verdict, jobs))),
-            # a node that matches its peers has one page, and two such nodes are in cluster.pdf
-            Section(
-                say("headings", "messages"),
-                tuple(_matrix(campaign, node, verdict, jobs, messages=True)) if alone or verdict.counted else (),
-            ),
+            Section(say("headings", "messages"), messages),
             Section("Memory, bandwidth and clock", cells),
             Section("How it was measured", method.brief(campaign) if alone else ()),
             *(_appendix(campaign, node, jobs, tuple(rest), alone) if complete else ()),
@@ -157,19 +155,18 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
 
 def _further(node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> tuple[Block, ...]:
     """Return findings without figures, one row each with its check command, and the number of the remaining ones."""
-    rows: list[tuple[Cell, ...]] = [
-        (
-            text.component_in_words(finding),
-            names.signed(finding.effect),
-            names.tolerance(finding.tolerance),
-            text.named("states", finding.state),
-            "" if check_scripts.Again(finding, header).why_not else check_scripts.command(node, number),
-        )
-        for number, finding in enumerate(verdict.counted[:_MOST_ROWS], 1)
-        for header in [method.header(jobs, finding.measurement)]
-        if number > MOST_FINDINGS
-    ]
-    table = without_empty(Table(("further findings", "by", "tolerance", "", "to check it"), tuple(rows), "lrrll"))
+    rows = []
+    for number, finding in enumerate(verdict.counted[MOST_FINDINGS:_MOST_ROWS], MOST_FINDINGS + 1):
+        why_not = check_scripts.Again(finding, method.header(jobs, finding.measurement)).why_not
+        row: dict[str, Cell] = {
+            "further findings": text.component_in_words(finding),
+            "by": names.signed(finding.effect),
+            "tolerance": names.tolerance(finding.tolerance),
+            "": text.named("states", finding.state),
+            "to check it": "" if why_not else check_scripts.command(node, number),
+        }
+        rows.append(row)
+    table = tabulated(rows, "lrrll")
     left = len(verdict.counted) - _MOST_ROWS
     return table, Text(f"{names.counted(left, 'more finding')} of it in verdict.json." if left > 0 else "", quiet=True)
 
