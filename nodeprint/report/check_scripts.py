@@ -163,7 +163,6 @@ def _assigned(values: Mapping[str, object], indent: str) -> list[str]:
 
 
 def _values(number: int, again: Again, why_not: str) -> dict[str, object]:
-    """The variables of a finding."""
     finding, expected = again.finding, again.finding.expected
     values: dict[str, object] = {
         "title": f"finding {number}, {text.noun_phrase(finding)}",

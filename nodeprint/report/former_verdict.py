@@ -88,7 +88,6 @@ def _changes(before: _Rules, now: _Rules) -> str:
 
 
 def _items(rules: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Rules with one key for each value, as `tolerances.percent.core`."""
     for key, value in rules.items():
         if isinstance(value, Mapping):
             yield from _items(value, f"{prefix}{key}.")

@@ -62,7 +62,6 @@ def _drawing(picture: Picture) -> Markup:
 
 
 def _lines(command: str) -> Markup:
-    """Return a command with its line breaks, whatever its length."""
     return Markup("\n").join(printable(line, len(line)) for line in command.splitlines())
 
 

@@ -328,7 +328,6 @@ def _of_campaign(verdict: Verdict, name: str, node: NodeVerdict | None) -> list[
 
 
 def _nodes(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accepted]) -> Table:
-    """Return a row per node: rack, serial numbers, boots, outcome in each campaign and the result."""
     rows: list[tuple[Cell, ...]] = []
     for name, of_node in results.items():
         entries = [campaign.verdict.nodes.get(name) for campaign in campaigns]

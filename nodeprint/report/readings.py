@@ -132,7 +132,6 @@ def touch_sentence(ratio: MedianInterval, nodes: int) -> str:
 
 
 def _ring(data: JobMeasurement) -> Iterator[str]:
-    """Return averages of writers and readers, and the total memory with its time, as xcpumemperf prints them."""
     keys = ("writer_s", "reader_s", "writer_staggered_s", "reader_staggered_s")
     if any(key not in data.columns for key in keys):
         return
@@ -146,7 +145,6 @@ def _ring(data: JobMeasurement) -> Iterator[str]:
 
 
 def _sizes(data: JobMeasurement) -> Iterator[str]:
-    """Time and rate of messages by their size, the median over pairs."""
     if "size_bytes" not in data.places:
         return
     latency, sizes = over_runs(data.columns["latency_ns"]), data.places["size_bytes"]
@@ -160,7 +158,6 @@ def _sizes(data: JobMeasurement) -> Iterator[str]:
 
 
 def _contended(data: JobMeasurement) -> Iterator[str]:
-    """Name the pairs that get a contended line most and least often."""
     rates = over_runs(data.columns["rate_per_s"])
     shares, fairness = (over_runs(data.columns[key]) for key in ("success_share", "fairness"))
     a, b, kinds = data.keys("a"), data.keys("b"), np.array(data.keys("kind"))
@@ -238,7 +235,6 @@ _METHODS_APART = 0.15
 
 
 def _states(data: JobMeasurement) -> Iterator[str]:
-    """Describe the states of lines in which a pointer chase and single timed loads disagree."""
     chase, single = over_runs(data.columns["latency_ns"]), over_runs(data.columns["single_ns"])
     for state in dict.fromkeys(data.keys("state")):
         of_state = np.array(data.keys("state")) == state

@@ -45,7 +45,6 @@ def check(campaign: Path, node: str, wanted: str = "") -> int:
 
 
 def _number(findings: tuple[Finding, ...], wanted: str) -> int:
-    """Return the number of the selected finding; 0 selects all."""
     if not wanted:
         return 0
     kinds = [finding.id for finding in findings]

@@ -42,7 +42,6 @@ def painted(sections: Iterable[Section], columns: int) -> Text:
 
 
 def _lines(block: Block, columns: int) -> list[Text]:
-    """A block as lines."""
     match block:
         case blocks.Text(text=words):
             lines = [line for row in words.split("\n") for line in _broken(row, columns)]
@@ -87,7 +86,6 @@ def _with_breaks(word: str) -> str:
 
 
 def _table(table: Table, columns: int) -> list[str]:
-    """Return the header, if any, and the rows."""
     rows = [tuple(blocks.word(cell) for cell in row) for row in table.rows]
     named = [table.header] if any(table.header) else []
     align = table.align or "l" * len(rows[0])
@@ -195,7 +193,6 @@ def _scale() -> list[tuple[int, int, int]]:
 
 
 def _style(colors: Sequence[tuple[int, int, int]], share: float) -> Style:
-    """Return black or white on the color at a share of the scale."""
     at = share * (len(colors) - 1)
     first = min(int(at), len(colors) - 2)
     red, green, blue = (

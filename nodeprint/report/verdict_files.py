@@ -133,7 +133,6 @@ def _revived(value: Any) -> Any:
 
 @cache
 def _nullable() -> frozenset[str]:
-    """Return the names of verdict fields whose type allows null."""
     types = [of for of in vars(verdict_types).values() if isinstance(of, type) and issubclass(of, msgspec.Struct)]
     hints = [hint for of in types for hint in get_type_hints(of).items()]
     return frozenset(name for name, hint in hints if type(None) in get_args(hint))
@@ -301,12 +300,10 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _in_short(words: str) -> str:
-    """Shorten a reason without a cut inside a number."""
     return words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON].rpartition(', ')[0] or words[:80]}..."
 
 
 def _quoted(words: str) -> str:
-    """Quote `words` as a single word of sh."""
     return "'" + "".join(c for c in printable(words) if c != "'") + "'"
 
 

@@ -108,7 +108,6 @@ def curve(ax: Axes, data: xr.Dataset, style: Style) -> None:
 
 
 def _scale(ax: Axes, data: xr.Dataset, style: Style, *, timed: bool) -> None:
-    """The axes: of times, of bytes, logarithmic or from zero, with their titles."""
     how = data.attrs
     if timed:
         dates = mdates.AutoDateLocator(minticks=3, maxticks=8)  # type: ignore[no-untyped-call]

@@ -67,7 +67,6 @@ def by_class(levels: NodeLevels, node: str, home: int | None = None) -> xr.Datas
 
 
 def _median(values: Floats, others: Floats) -> float:
-    """Return the median of the peers' finite values, or of the node's own without any."""
     finite = others[np.isfinite(others)]
     return float(np.median(finite if finite.size else values[np.isfinite(values)]))
 

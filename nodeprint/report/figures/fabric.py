@@ -41,7 +41,6 @@ def medians(verdict: FabricVerdict, *, smallest: bool = False) -> xr.Dataset:
 
 
 def _measured(verdict: FabricVerdict, *, smallest: bool = False) -> str:
-    """The name of the values: the time of a message, or a metric of a table."""
     return "time of a message" if smallest or verdict.shown.unit == "ns" else verdict.measurement
 
 

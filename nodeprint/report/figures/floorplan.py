@@ -90,7 +90,6 @@ def _plan(
 
 
 def _machine(data: xr.Dataset) -> Box:
-    """Return the machine as nested boxes."""
     known = [level for level in range(len(NAMES)) if NAMES[level].lower() in data.coords]
     columns = [data[NAMES[level].lower()].to_numpy().tolist() for level in known]
     places = {core: dict(zip(known, place, strict=True)) for core, place in enumerate(zip(*columns, strict=True))}
@@ -109,7 +108,6 @@ def _says_something(level: int, known: Sequence[int], places: Mapping[int, Mappi
 
 
 def _boxes(cores: Sequence[int], levels: Sequence[int], places: Mapping[int, Mapping[int, int]]) -> Box:
-    """Return the boxes of some cores, level by level."""
     if not levels:
         boxes = [Box(1.0, 1.0, core=core) for core in cores]
         return _arranged(boxes, _columns(len(boxes), 1.0, 1.0), 0.06)
@@ -214,7 +212,6 @@ def _has_room(ax: Axes, machine: Box, points: float, until: float = 0.0) -> bool
 def _flat(
     box: Box, x: float, y: float, frames: list[tuple[float, float, Box]], cells: list[tuple[float, float, int]]
 ) -> None:
-    """Collect all named boxes, and all cores, with their positions on the page."""
     if box.core is not None:
         cells.append((x, y, box.core))
     if box.name:

@@ -114,7 +114,6 @@ def in_order(
 
 
 def _intervals(dim: str, rows: list[str], ends: np.ndarray[Any, np.dtype[np.float64]], title: str) -> xr.Dataset:
-    """Values (row; value, low, high)."""
     titles = (title, "interval from", "interval to")
     variables = {
         name: named(dim, column, of) for name, column, of in zip(("value", "low", "high"), ends.T, titles, strict=True)
@@ -123,7 +122,6 @@ def _intervals(dim: str, rows: list[str], ends: np.ndarray[Any, np.dtype[np.floa
 
 
 def _in_rows(data: xr.Dataset) -> bool:
-    """Whether every value has a row with its name; else they are columns."""
     return "low" in data and data.sizes[str(data.value.dims[0])] <= _MOST_ROWS
 
 

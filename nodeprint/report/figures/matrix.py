@@ -230,7 +230,6 @@ def home_of(quantity: Measured, home: int | None) -> int:
 
 
 def _axis(cpus: Sequence[int]) -> str:
-    """Return the axis title: CPUs, with a remark if they are not in the order of their numbers."""
     return "CPU" if list(cpus) == sorted(cpus) else say("axes", "components")
 
 
@@ -238,7 +237,6 @@ def _axis(cpus: Sequence[int]) -> str:
 
 
 def _frame(data: xr.Dataset, width: float) -> Frame:
-    """Return the frame of a square, or of rows of 4 mm, thinner if there are many."""
     rows, columns = data.value.shape
     if is_square(data):
         return Frame(width, aspect=1.0, least=_LEAST_SIDE, most=max(_MOST_CELL * columns, 42.0))

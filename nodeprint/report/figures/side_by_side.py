@@ -48,7 +48,6 @@ def on_one_scale(
 
 
 def _grid(data: Sequence[xr.Dataset]) -> tuple[int, int]:
-    """Rows and columns."""
     columns = min(_MOST_COLUMNS, max(len(data), 2))
     return -(-len(data) // columns), columns
 
@@ -120,7 +119,6 @@ def _smaller(square: Floats, maps: int) -> Floats:
 
 
 def _maps_grid(data: xr.Dataset) -> tuple[int, int, float]:
-    """Rows and columns of maps, and how many times their width all are high."""
     columns = min(_MAPS_A_ROW, max(data.sizes["node"], 3))
     rows = -(-data.sizes["node"] // columns)
     return rows, columns, rows * (1 + _HEAD) / (columns * (1 + _BETWEEN) - _BETWEEN)

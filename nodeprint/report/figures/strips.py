@@ -316,7 +316,6 @@ def finding_strip(
 
 
 def _of_job(levels: NodeLevels, node: str, finding: Finding) -> Floats:
-    """Return the node's values in the deciding job, or in its newest job if the finding has none."""
     quantity, name = levels.quantity, levels.rows
     job = finding.by_job[finding.deciding].job.removeprefix("job") if finding.by_job else ""
     fleet_number = next(number for row, number in enumerate(quantity.newest_rows) if row == name[node])
@@ -354,7 +353,6 @@ def _strata(quantity: Measured, home: int) -> Ints:
 
 
 def _pair_places(levels: NodeLevels, node: str, finding: Finding) -> Ints:
-    """Return the places of a finding's pairs at its home, in order."""
     quantity = levels.quantity
     if finding.home not in quantity.homes:
         return np.zeros(0, dtype=np.int64)

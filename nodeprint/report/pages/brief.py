@@ -249,7 +249,6 @@ def _over_nodes(values: Sequence[_Value], unit: str) -> tuple[str, str]:
 
 
 def _further(of_node: NodeVerdict) -> Iterator[str]:
-    """A line for each measurement of a single node that has no short name, and so no row."""
     for measurement, cells in further_cells.ends(of_node.cells, lambda name: bool(_short_name(name))).items():
         of_each = (f" ({names.row(cell.name)})" if len(cells) > 1 else "" for cell in cells)
         # not `to`: the value of two runs that disagree is a range
@@ -259,7 +258,6 @@ def _further(of_node: NodeVerdict) -> Iterator[str]:
 
 
 def _values(of_node: NodeVerdict) -> Iterator[tuple[_Key, _Value]]:
-    """The values of a node; of a mixture those of its groups."""
     near = [figure for figure in of_node.classes if figure.home < FAR]  # pages have all
     homes = {figure.home for figure in near}
     hops = {figure.measurement for figure in near if not _short_name(figure.measurement)}
@@ -276,6 +274,5 @@ def _values(of_node: NodeVerdict) -> Iterator[tuple[_Key, _Value]]:
 
 
 def _short_name(measurement: str) -> str:
-    """The short name of a measurement; empty if it is in the report alone."""
     of = known(measurement)
     return "" if of is None else of.short_name

@@ -121,7 +121,6 @@ def _anchor(node: str, number: int) -> str:
 
 
 def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequence[tuple[str, int]]) -> list[Block]:
-    """Return findings by severity: the sentence, its numbers, its figure and the next command."""
     nodes = campaign.verdict.nodes
     blocks: list[Block] = []
     for at, (name, number) in enumerate(shown, 1):
@@ -198,7 +197,6 @@ def _machines(campaign: Campaign) -> list[Block]:
 
 
 def _fabric(campaign: Campaign) -> list[Section]:
-    """Return a section for each measurement of messages between nodes."""
     out = []
     for number, fabric in enumerate(campaign.verdict.fabric):
         slow = tuple(text.fabric_findings(fabric))
@@ -241,7 +239,6 @@ def differences(nodes: Mapping[str, NodeVerdict]) -> Table:
 
 
 def _warnings(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
-    """List each warning once, with the nodes that have it, the most frequent first."""
     seen: dict[tuple[str, str], list[str]] = {}
     for name, node in nodes.items():
         for warning in {str(warning.get("id")): warning for warning in node.warnings}.values():

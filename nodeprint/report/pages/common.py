@@ -265,5 +265,4 @@ def without_empty(table: Table) -> Table:
 
 
 def _without_repeats(rows: list[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...]:
-    """Clear the first cell of each row that repeats that of the row before."""
     return tuple(("", *row[1:]) if i and row[0] == rows[i - 1][0] else row for i, row in enumerate(rows))

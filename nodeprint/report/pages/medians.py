@@ -51,7 +51,6 @@ def _table(nodes: Mapping[str, NodeVerdict], shown: Callable[[str], bool]) -> Ta
 
 
 def _of_node(node: NodeVerdict) -> Iterator[tuple[_Key, tuple[float, float]]]:
-    """The medians of a node; of a mixture of pairs those of its groups."""
     for figure in (figure for figure in node.classes if not figure.runs_disagree):
         words = ", ".join(filter(None, (text.measured(figure.measurement), names.home(figure.home))))
         for group, ns in (figure.groups or {"": figure.median_ns}).items():

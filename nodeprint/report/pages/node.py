@@ -113,7 +113,6 @@ def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None, *, co
 def _appendix(
     campaign: Campaign, node: str, jobs: Sequence[Job], findings: tuple[Block, ...], alone: bool
 ) -> tuple[Section, ...]:
-    """Return the parts that paper omits: all tables and figures."""
     verdict = campaign.verdict.nodes[node]
     cells = () if alone else _cells(campaign, node, verdict, jobs)
     others = (f for f in verdict.findings if not f.counts)  # they do not affect the outcome
@@ -235,7 +234,6 @@ def _matrix(
 
 
 def _messages(levels: NodeLevels, node: str, jobs: Sequence[Job]) -> FactList:
-    """Return minimum, mean and maximum of messages with their rates, and the measurement parameters."""
     name = levels.quantity.measurement
     runs = next((job.measured[name].runs for job in reversed(jobs) if name in job.measured), ())
     slowest = [pair for run in runs for pair in run.get("slowest_again", ())]

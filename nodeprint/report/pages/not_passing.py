@@ -37,7 +37,6 @@ def table(verdict: Verdict, linked: Mapping[str, Reference], anchors: Mapping[st
 
 
 def _findings(verdict: Verdict, linked: Mapping[str, Reference], anchors: Mapping[str, str]) -> list[_Row]:
-    """A row for each finding that is the worst of one node or several."""
     with_findings = {name: node for name, node in verdict.nodes.items() if node.counted}
     sets = _alike(with_findings, text.component_in_words)
     words: Callable[[Finding], str] = text.component_in_words
@@ -83,7 +82,6 @@ def _finding(
 
 
 def _tolerance(finding: Finding) -> str:
-    """The tolerance that a finding is beyond, or the limit."""
     if finding.of_limit:
         return names.quantity(finding.peers, names.of_measurement(finding.unit, finding.measurement))
     return names.tolerance(finding.tolerance)
@@ -103,7 +101,6 @@ def _links(verdict: Verdict) -> list[_Row]:
 
 
 def _groups(verdict: Verdict, linked: Mapping[str, Reference]) -> list[_Row]:
-    """A row for each group of a split fleet."""
     groups = verdict.fleet.groups if verdict.fleet.outcome is FleetOutcome.SPLIT else ()
     by_name, rows = {group.name: group for group in groups}, list[_Row]()
     for number, group in enumerate(groups):
@@ -136,5 +133,4 @@ def _others(verdict: Verdict, linked: Mapping[str, Reference]) -> list[_Row]:
 
 
 def _called(nodes: Sequence[str], linked: Mapping[str, Reference]) -> Cell:
-    """A node with the link to its file, or the folded list of several."""
     return linked.get(nodes[0], printable(nodes[0], 40)) if len(nodes) == 1 else names.nodes(nodes)

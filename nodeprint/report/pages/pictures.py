@@ -96,7 +96,6 @@ def _title(measurement: str) -> str:
 
 
 def _called(campaign: Campaign, node: str, measurement: str) -> str:
-    """Name a node in the caption of a measurement's figure, with the drawn job if it is not the newest."""
     job = campaign.shown_job(node, measurement)
     return say("figures", "of_job", node=node, job=job) if job else node
 
@@ -202,7 +201,6 @@ def _is_cut(*matrices: xr.Dataset) -> bool:
 
 
 def _extent(data: xr.Dataset) -> str:
-    """Return the minimum, mean and maximum of a matrix in words."""
     value, unit = data.value, data.value.attrs["units"]
     low, mean, high = (f"{float(of):.3g} {unit}" for of in (value.min(), value.mean(), value.max()))
     return say("figures", "extent", low=low, mean=mean, high=high)
@@ -502,7 +500,6 @@ def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture
 
 
 def _finest(data: xr.Dataset) -> str:
-    """Return the finest level of a matrix; of two equal levels, the finer one."""
     return part_levels(data, "b")[0].name.partition(" = ")[0]
 
 

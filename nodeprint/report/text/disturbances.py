@@ -84,7 +84,6 @@ def moved_cpus(worst: Disturbance, nodes: Sequence[str] = (), node: str = "") ->
 
 
 def _ends(of: Disturbance) -> dict[str, str]:
-    """Return the lowest and the highest value, with their repetitions."""
     low, high = (names.quantity(end, of.unit) for end in (of.low, of.high))
     return {"low": low, "high": high, "low_in": repetition(of.low_in), "high_in": repetition(of.high_in)}
 

@@ -141,7 +141,6 @@ def _link_sentence(finding: Finding, values: Mapping[str, str]) -> str:
 
 
 def _event(finding: Finding) -> str:
-    """Describe the events that the system counted."""
     event = texts()["events"].get(finding.id, f"{finding.id.replace('-', ' ')}: {{count}}")
     cpus = str(finding.component.where.get("cpus", ""))
     wrong = f"CPU{'s' if ',' in cpus else ''} {cpus}" if cpus else "a CPU"

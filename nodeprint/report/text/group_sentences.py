@@ -65,7 +65,6 @@ def belongs(letter: str, groups: Sequence[Group]) -> str:
 
 
 def _apart(group: Group) -> dict[str, str]:
-    """The component and the size of a group's difference."""
     assert group.component is not None
     return {"place": place(group), **difference(group, several=names.is_plural(group.component))}
 
@@ -164,7 +163,6 @@ def medians_over(nodes: Sequence[NodeVerdict]) -> Mapping[Figure, list[float]]:
 
 
 def _those_with(key: str, of_groups: Mapping[str, list[NodeVerdict]], of_kind: Callable[[Finding], bool]) -> list[str]:
-    """Count the nodes of each group that have a finding of a kind, if the counts separate the groups."""
     counts = {name: sum(any(map(of_kind, node.counted)) for node in nodes) for name, nodes in of_groups.items()}
     if not any(counts.values()) or all(counts.values()):
         return []
@@ -173,7 +171,6 @@ def _those_with(key: str, of_groups: Mapping[str, list[NodeVerdict]], of_kind: C
 
 
 def _achieved(groups: Sequence[Group], of_groups: Mapping[str, list[NodeVerdict]]) -> list[str]:
-    """The shares of the theoretical peak, if the groups differ in them."""
     out = []
     for measurement in dict.fromkeys(of.measurement for of in groups if of.component is not None):
         shares = dict[str, str]()

@@ -82,7 +82,6 @@ def campaign_outcome(verdict: Verdict) -> str:
 
 
 def _messages(fabric: FabricVerdict) -> str:
-    """Describe a partition's messages that are not uniform, for the first line: `SUSPECTS: messages of compute`."""
     if fabric.outcome is FleetOutcome.UNIFORM:
         return ""
     values = {"partition": printable(fabric.partition, 60), "metric": printable(fabric.measurement, 60)}
@@ -183,7 +182,6 @@ def fabric(fabric: FabricVerdict) -> str:
 
 
 def _unconfirmed(links: Sequence[Finding]) -> str:
-    """Name the slowest links that only one run shows."""
     shown = []
     for link in links[:_MOST_LINKS]:
         a, b = (printable(str(link.component.where[end]), 60) for end in ("node", "to"))

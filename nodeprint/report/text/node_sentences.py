@@ -136,7 +136,6 @@ def reason_and_action(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] 
 
 
 def _both_values(values: Mapping[str, tuple[str, str]]) -> str:
-    """List the fields in which a node differs, with its value and the usual one; long values are omitted."""
     words = [
         say("field_differs", field=fingerprint.label(key), value=printable(own, 60), usual=printable(usual, 60))
         if key != "kernel_hash" and max(len(own), len(usual)) <= _LONGEST_VALUE
@@ -191,7 +190,6 @@ def further(node: NodeVerdict) -> list[str]:
 
 
 def _epoch(epoch: Epoch) -> str:
-    """Explain why jobs of a former epoch do not count."""
     of_jobs = {"jobs": names.listed(epoch.jobs), "verb": "do" if len(epoch.jobs) > 1 else "does"}
     if epoch.repair:
         return say("epoch", "repair", day=epoch.repair, what=printable(epoch.what, 200), **of_jobs)

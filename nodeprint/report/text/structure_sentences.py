@@ -125,7 +125,6 @@ def placement_of_node(levels: NodeLevels, node: str, fingerprint: Mapping[str, o
 
 
 def _of_labels(matrix: Floats, cpus: Sequence[int], layout: Layout, drawn: Ints) -> list[str]:
-    """Return the sentences of a matrix of the slots `drawn`, one CPU per core, by their labels."""
     first = np.flatnonzero(layout.slots[drawn, THREAD] == layout.slots[drawn, THREAD].min())
     slots, kept = layout.slots[drawn[first]], [cpus[row] for row in first.tolist()]
     groups: dict[str, list[list[int]]] = {}
@@ -237,7 +236,6 @@ def _paths(die: SocketDie, blocks: QuadrantBlocks) -> Iterator[str]:
 
 
 def _outside(die: SocketDie, difference: LevelDifference, component: str) -> str:
-    """The quadrants of a socket by their way to others."""
     if difference.is_apart:
         several, by = len(die.far) > 1, names.duration(difference.ns)
         values = {key: names.listed(map(str, of)) for key, of in (("near", die.near), ("far", die.far))}
