@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -31,14 +32,20 @@ _MOST_CORE, _MOST_HIGH = 14.0, 220.0
 
 
 class Box(msgspec.Struct, frozen=True):
-    """A box of a size: inner boxes with positions from the lower left corner, or the number of a core."""
+    """An arrangement of a size: named frames (x, y, width, height, name, level), and cores (x, y, number).
+
+    Positions are those of lower left corners.
+    """
 
     width: float
     height: float
-    name: str = ""
-    level: str = ""
-    core: int | None = None
-    inside: tuple[tuple[float, float, Box], ...] = ()
+    frames: tuple[tuple[float, float, float, float, str, str], ...] = ()
+    cores: tuple[tuple[float, float, int], ...] = ()
+
+    def at(self, dx: float, dy: float) -> tuple[Any, Any]:
+        """Return frames and cores, moved."""
+        frames = tuple((x + dx, y + dy, *of) for x, y, *of in self.frames)
+        return frames, tuple((x + dx, y + dy, core) for x, y, core in self.cores)
 
 
 def of_pairs(levels: NodeLevels, node: str, home: int | None = None, *, marked: Sequence[int] = ()) -> xr.Dataset:
@@ -92,34 +99,23 @@ def _plan(
 def _machine(data: xr.Dataset) -> Box:
     known = [level for level in range(len(NAMES)) if NAMES[level].lower() in data.coords]
     columns = [data[NAMES[level].lower()].to_numpy().tolist() for level in known]
-    places = {core: dict(zip(known, place, strict=True)) for core, place in enumerate(zip(*columns, strict=True))}
-    drawn = [level for level in known if _says_something(level, known, places)]
-    return _boxes(list(places), drawn, places)
+    places = [dict(zip(known, place, strict=True)) for place in zip(*columns, strict=True)]
+    # a level is drawn that has several components, which are not those of the next finer level (or cores)
+    counts = [len({tuple(place[of] for of in known[: last + 1]) for place in places}) for last in range(len(known))]
+    finer = [*counts[1:], len(places)]
+    drawn = [level for level, own, next_finer in zip(known, counts, finer, strict=True) if 1 < own < next_finer]
+    return _boxes(range(len(places)), drawn, places)
 
 
-def _says_something(level: int, known: Sequence[int], places: Mapping[int, Mapping[int, int]]) -> bool:
-    """Tell whether a level has several components that differ from those of the next finer level (or of cores)."""
-
-    def parts(last: int) -> int:
-        return len({tuple(place[of] for of in known if of <= last) for place in places.values()})
-
-    finer = next((finer_level for finer_level in known if finer_level > level), None)
-    return 1 < parts(level) < (len(places) if finer is None else parts(finer))
-
-
-def _boxes(cores: Sequence[int], levels: Sequence[int], places: Mapping[int, Mapping[int, int]]) -> Box:
+def _boxes(cores: Sequence[int], levels: Sequence[int], places: Sequence[Mapping[int, int]]) -> Box:
     if not levels:
-        boxes = [Box(1.0, 1.0, core=core) for core in cores]
+        boxes = [Box(1.0, 1.0, cores=((0.0, 0.0, core),)) for core in cores]
         return _arranged(boxes, _columns(len(boxes), 1.0, 1.0), 0.06)
-    level = levels[0]
-    groups: dict[int, list[int]] = {}
-    for core in cores:
-        groups.setdefault(places[core][level], []).append(core)
-    boxes = []
-    for number, members in sorted(groups.items()):
-        inner = _boxes(members, levels[1:], places)
-        size = inner.width + 2 * _PAD, inner.height + 2 * _PAD + _HEAD
-        boxes.append(Box(*size, f"{NAMES[level]} {number}", NAMES[level], inside=((_PAD, _PAD, inner),)))
+    level, boxes = levels[0], []
+    for number in sorted({places[core][level] for core in cores}):
+        inner = _boxes([core for core in cores if places[core][level] == number], levels[1:], places)
+        size, (frames, of_inner) = (inner.width + 2 * _PAD, inner.height + 2 * _PAD + _HEAD), inner.at(_PAD, _PAD)
+        boxes.append(Box(*size, ((0.0, 0.0, *size, f"{NAMES[level]} {number}", NAMES[level]), *frames), of_inner))
     columns = 2 if level == QUADRANT and len(boxes) == 4 else _columns(len(boxes), boxes[0].width, boxes[0].height)
     return _arranged(boxes, columns, _GAP)
 
@@ -137,18 +133,19 @@ def _columns(count: int, width: float, height: float) -> int:
 def _arranged(boxes: Sequence[Box], columns: int, gap: float) -> Box:
     """Arrange boxes row by row from the upper left corner."""
     rows = [boxes[start : start + columns] for start in range(0, len(boxes), columns)]
-    width = max(sum(box.width for box in row) + gap * (len(row) - 1) for row in rows)
     heights = [max(box.height for box in row) for row in rows]
-    height = sum(heights) + gap * (len(rows) - 1)
-    inside = []
-    top = height
+    top = height = sum(heights) + gap * (len(rows) - 1)
+    width, frames, cores = 0.0, list[Any](), list[Any]()
     for row, row_height in zip(rows, heights, strict=True):
         x = 0.0
         for box in row:
-            inside.append((x, top - box.height, box))
+            of_box = box.at(x, top - box.height)
+            frames += of_box[0]
+            cores += of_box[1]
             x += box.width + gap
+        width = max(width, x - gap)
         top -= row_height + gap
-    return Box(width, height, inside=tuple(inside))
+    return Box(width, height, tuple(frames), tuple(cores))
 
 
 # --- drawing ---
@@ -170,36 +167,28 @@ def floorplan(ax: Axes, data: xr.Dataset, style: Style) -> None:
     ax.set_xlim(-0.05, machine.width + 0.05)
     ax.set_ylim(-0.05, machine.height + 0.05)
     ax.set_aspect("equal", anchor="NW")
-    frames: list[tuple[float, float, Box]] = []
-    cells: list[tuple[float, float, int]] = []
-    _flat(machine, 0.0, 0.0, frames, cells)
-    letter = style.smallest_letters_pt
-    for x, y, box in frames:
-        pen = style.outlines[box.level]
-        ax.add_patch(
-            Rectangle((x, y), box.width, box.height, fill=False, linewidth=pen.points, edgecolor=style.colors["quiet"])
-        )
-        room_above = _HEAD + _PAD  # up to the boxes inside
+    letter, room_above = style.smallest_letters_pt, _HEAD + _PAD  # up to the boxes inside
+    pen: dict[str, Any] = {"fill": False, "edgecolor": style.colors["quiet"]}
+    for x, y, width, height, name, level in machine.frames:
+        ax.add_patch(Rectangle((x, y), width, height, linewidth=style.outlines[level].points, **pen))
         longer = (0.0, 0.0)
-        for label in dict.fromkeys((box.name, box.name.rpartition(" ")[2])):
-            needs = (len(label) * letter * 0.62 / box.width, 1.15 * letter / room_above)
+        for label in dict.fromkeys((name, name.rpartition(" ")[2])):
+            needs = (len(label) * letter * 0.62 / width, 1.15 * letter / room_above)
             shown = partial(_has_room, ax, machine, max(needs), max(longer))
-            at = (x + _PAD, y + box.height - room_above / 2)
+            at = (x + _PAD, y + height - room_above / 2)
             ax.add_artist(FittedText(*at, label, shown=shown, fontsize=letter, va="center_baseline"))
             longer = needs
-    colors = style.map(scale.map)(Normalize(scale.low, scale.high)([values[core] for _, _, core in cells]))
-    patches = [Rectangle((x, y), 1.0, 1.0) for x, y, _ in cells]
+    colors = style.map(scale.map)(Normalize(scale.low, scale.high)([values[core] for _, _, core in machine.cores]))
+    patches = [Rectangle((x, y), 1.0, 1.0) for x, y, _ in machine.cores]
     ax.add_collection(PatchCollection(patches, facecolors=colors, edgecolors="none"))
     widest = max(map(len, names))
     shown = partial(_has_room, ax, machine, max(widest * 0.62, 1.2) * letter)
-    for (x, y, core), color in zip(cells, colors, strict=True):
+    for (x, y, core), color in zip(machine.cores, colors, strict=True):
         if marked[core]:
             alarm = style.color("alarm")
             ax.add_patch(Rectangle((x, y), 1.0, 1.0, fill=False, edgecolor=alarm, linewidth=1.4))
-        ink = style.colors["paper" if is_dark(color) else "ink"]
-        at = (x + 0.5, y + 0.5)
-        number = FittedText(*at, names[core], shown=shown, ha="center", va="center", fontsize=letter, color=ink)
-        ax.add_artist(number)
+        pen = {"fontsize": letter, "color": style.colors["paper" if is_dark(color) else "ink"]}
+        ax.add_artist(FittedText(x + 0.5, y + 0.5, names[core], shown=shown, ha="center", va="center", **pen))
     draw_scale(ax, scale, style)
 
 
@@ -207,14 +196,3 @@ def _has_room(ax: Axes, machine: Box, points: float, until: float = 0.0) -> bool
     """Tell whether a core's side has at least `points` points, but less than `until`, which fits a longer text."""
     unit = min(np.array(size_pt(ax)) / (machine.width, machine.height))
     return unit > points and not 0 < until < unit
-
-
-def _flat(
-    box: Box, x: float, y: float, frames: list[tuple[float, float, Box]], cells: list[tuple[float, float, int]]
-) -> None:
-    if box.core is not None:
-        cells.append((x, y, box.core))
-    if box.name:
-        frames.append((x, y, box))
-    for dx, dy, inner in box.inside:
-        _flat(inner, x + dx, y + dy, frames, cells)
