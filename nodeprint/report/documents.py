@@ -92,9 +92,7 @@ def write(
     with pdf.Printer() as printer:
         first, content = task.whole(printed, printer)
     document_path = files.write(task.out / "cluster.pdf", content)
-    explored = explorer.document(
-        task.source, {node_files.node: node_files.matrices for node_files in printed if node_files.matrices}
-    )
+    explored = explorer.document(task.source, {of.node: of.matrices for of in printed if of.matrices})
     single_file = files.write(task.out / "cluster.html", html.page(first, explored).encode())
     tables = task.tables(first)
     saved = sorted((task.out / "figures" / "cluster").glob("*")) if figures else []
@@ -319,8 +317,8 @@ class Task(msgspec.Struct, frozen=True, dict=True):
     def tables(self, document: Document) -> list[Path]:
         """Write the tables of the appendix as CSV into `tables`; returns their paths."""
         out = []
-        for page in (page for page in document.pages if page.subject == "cluster"):
-            for component in (component for component in page.sections if component.appendix):
+        for component in (of for page in document.pages if page.subject == "cluster" for of in page.sections):
+            if component.appendix:
                 for number, table in enumerate((block for block in component.blocks if isinstance(block, Table)), 1):
                     name = component.anchor + (f"-{number}" if number > 1 else "")
                     rows = pd.DataFrame([list(map(word, row)) for row in table.rows])

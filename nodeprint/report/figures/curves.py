@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import matplotlib.dates as mdates
@@ -84,12 +84,8 @@ def curve(ax: Axes, data: xr.Dataset, style: Style) -> None:
         of_line = x[number, at]
         color = style.colors["peers"] if role == "peers" else style.series[own % len(style.series)]
         dashes = () if role == "peers" else _DASHES[own % len(_DASHES)]
-        pen: dict[str, Any] = {
-            "color": color,
-            "linestyle": (0, dashes) if dashes else "-",
-            "markersize": 2.2,
-            "label": names[number],
-        }
+        pen: dict[str, Any] = {"color": color, "linestyle": (0, dashes) if dashes else "-", "label": names[number]}
+        pen["markersize"] = 2.2
         pen["marker"] = _MARKERS[own % len(_MARKERS)] if len(of_line) <= _MOST_MARKERS and role != "thin" else ""
         pen["linewidth"] = 0.6 if role == "thin" else 0.9
         ends = np.abs(np.stack([low, high])[:, number, at] - middle[number, at])
@@ -130,23 +126,16 @@ def _scale(ax: Axes, data: xr.Dataset, style: Style, *, timed: bool) -> None:
     if how.get("from_zero"):
         ax.set_ylim(bottom=0)
     ax.grid(visible=not how.get("bars"))
-    titles = [
-        say("axes", "log", title=title_of(data[name])) if how.get(axis) else title_of(data[name])
-        for name, axis in (("x", "log_x"), ("value", "log_y"))
-    ]
-    ax.set_xlabel(titles[0])
-    ax.set_ylabel(wrapped(titles[1], size_pt(ax)[1], style))
+    x_title, y_title = title_of(data.x), title_of(data.value)
+    ax.set_xlabel(say("axes", "log", title=x_title) if how.get("log_x") else x_title)
+    y_title = say("axes", "log", title=y_title) if how.get("log_y") else y_title
+    ax.set_ylabel(wrapped(y_title, size_pt(ax)[1], style))
 
 
 def _legend(ax: Axes, names: Sequence[str], style: Style) -> None:
-    ax.legend(
-        loc="lower left",
-        bbox_to_anchor=(-0.02, 1.0),
-        ncols=max(1, letters(ax, 1.15, style) // (max(map(len, names)) + 7)),
-        borderaxespad=0.2,
-        columnspacing=1.2,
-        labelspacing=0.2,
-    )
+    ncols = max(1, letters(ax, 1.15, style) // (max(map(len, names)) + 7))
+    gaps = {"borderaxespad": 0.2, "columnspacing": 1.2, "labelspacing": 0.2}
+    ax.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=ncols, **gaps)
 
 
 # --- curves of measurements ---
@@ -205,14 +194,10 @@ def _line(name: str, x: Floats, values: Floats, role: Role = "node") -> xr.Datas
     at = np.unique(x)
     of_each = [values[:, x == each] for each in at]
     finite = [each[np.isfinite(each)] for each in of_each]
-    middle, low, high = (
-        np.array([float(reduce(each)) if each.size else np.nan for each in finite]) for reduce in _REDUCTIONS
-    )
+    ends = [(np.median(of), np.min(of), np.max(of)) if of.size else (np.nan,) * 3 for of in finite]
+    middle, low, high = np.array(ends, dtype=np.float64).T
     several = max(each.size for each in finite) > 1
     return line(name, at, middle, low if several else None, high if several else None, role)
-
-
-_REDUCTIONS: tuple[Callable[[Floats], float], ...] = (np.median, np.min, np.max)
 
 
 def by_second(seconds: Sequence[Mapping[str, Any]], quantity: str) -> xr.Dataset:

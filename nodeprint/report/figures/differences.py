@@ -69,11 +69,8 @@ def of_groups(groups: Sequence[Group], place: str) -> xr.Dataset | None:
     if apart is None:
         return None
     of_node = {node: group.name for group in groups for node in group.nodes}
-    of_component = [
-        of
-        for of in groups
-        if (of.measurement, of.component, of.than) == (apart.measurement, apart.component, apart.than)
-    ]
+    same = apart.measurement, apart.component, apart.than
+    of_component = [of for of in groups if (of.measurement, of.component, of.than) == same]
     values = {node: value / group.tolerance for group in of_component for node, value in group.differences.items()}
     return differences_of({place: values}, of_node, say("axes", "groups", than=apart.than))
 
@@ -113,10 +110,8 @@ def differences(ax: Axes, data: xr.Dataset, style: Style) -> None:
         ax.set_xscale("symlog", linthresh=1.0)
         ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     # the names stand outside of the farthest points
-    most = min(
-        letters(ax, 0.25, style),
-        max((len(node) for node in without_domain(data.node[data.marked].to_numpy().tolist())), default=0),
-    )
+    marked = without_domain(data.node[data.marked].to_numpy().tolist())
+    most = min(letters(ax, 0.25, style), max(map(len, marked), default=0))
     names_pt = (1.3 + 0.7 * most) * style.letters_pt
     scale = ax.xaxis.get_transform()
     farthest = float(scale.transform(np.array([reach]))[0]) / (1 - min(0.5, 2 * names_pt / size_pt(ax)[0]))
@@ -164,13 +159,14 @@ def _name(ax: Axes, nodes: Sequence[str], row: Floats, y: Floats, beyond: Ints, 
             # behind every triangle that is on the line, with a line to its own
             on_line = [n for n in beyond.tolist() if side * row[n] > 0 and abs(y[n] - line) < below]
             behind = side * max(abs(float(row[n])) for n in (number, *on_line))
-            ax.annotate(
-                shortened(names[number], most),
-                (float(row[number]), float(y[number])),
-                xytext=(behind, line),
-                textcoords=offset_copy(ax.transData, root_of(ax), 5 * side, 0, units="points"),
-                arrowprops={"arrowstyle": "-", "color": style.color("alarm"), "linewidth": 0.4, "shrinkA": 0},
-                ha="left" if side > 0 else "right",
-                va="center",
-                color=style.color("alarm"),
-            )
+            alarm = style.color("alarm")
+            where: Any = offset_copy(ax.transData, root_of(ax), 5 * side, 0, units="points")
+            arrow = {"arrowstyle": "-", "color": alarm, "linewidth": 0.4, "shrinkA": 0}
+            look: dict[str, Any] = {
+                "ha": "left" if side > 0 else "right",
+                "va": "center",
+                "color": alarm,
+                "arrowprops": arrow,
+            }
+            name, at = shortened(names[number], most), (float(row[number]), float(y[number]))
+            ax.annotate(name, at, xytext=(behind, line), textcoords=where, **look)

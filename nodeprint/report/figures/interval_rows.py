@@ -64,24 +64,16 @@ def of_component(deviations: xr.Dataset, measurement: str, component_type: str, 
 
     Several jobs are pooled. Intervals are simultaneous. Raises NodeprintError if the table has no such component.
     """
-    wanted = (
-        (deviations.measurement == measurement)
-        & (deviations.component_type == component_type)
-        & (deviations.place == place)
-    )
-    columns = np.flatnonzero(wanted.to_numpy())
+    wanted = (deviations.measurement == measurement) & (deviations.component_type == component_type)
+    columns = np.flatnonzero((wanted & (deviations.place == place)).to_numpy())
     if not len(columns):
         what = f"{measurement} has no part {place!r} of component type {component_type!r}"
         raise NodeprintError(what, advice="choose from `measurement`, `component_type` and `place` of the deviations")
     component = deviations.isel(component=int(columns[0]))
-    effects = {
-        node: (effect, effect - half, effect + half)  # the pooled sample of a node is its last
-        for node, effect, half in zip(
-            component.node.to_numpy().tolist(),
-            component.difference.to_numpy().tolist(),
-            component.half_simultaneous.to_numpy().tolist(),
-            strict=True,
-        )
+    columns_of = (component[name].to_numpy().tolist() for name in ("node", "difference", "half_simultaneous"))
+    effects = {  # the pooled sample of a node is its last
+        node: (effect, effect - half, effect + half)
+        for node, effect, half in zip(*columns_of, strict=True)
         if np.isfinite(effect)
     }
     if not effects:
@@ -196,12 +188,6 @@ def _name(ax: Axes, labels: list[str], values: np.ndarray[Any, Any], marked: Int
         half = 0.35 * style.letters_pt * (min(len(labels[row]), _LETTERS) + 1)
         if middle - half > free_from:
             free_from = middle + half
-            ax.annotate(
-                shortened(labels[row], _LETTERS),
-                (row, np.nan_to_num(values[row])),
-                xytext=(0, 4),
-                textcoords="offset points",
-                ha="center",
-                va="bottom",
-                color=style.color("alarm"),
-            )
+            look: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom"}
+            at, name = (row, np.nan_to_num(values[row])), shortened(labels[row], _LETTERS)
+            ax.annotate(name, at, xytext=(0, 4), color=style.color("alarm"), **look)

@@ -11,7 +11,6 @@ import xarray as xr
 from nodeprint.data.places import homes
 from nodeprint.data.places.layout import CCD, CCX, NAMES, QUADRANT, SOCKET
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Verdict
 from nodeprint.report import text
 from nodeprint.report.figures import tolerance_band
@@ -47,26 +46,19 @@ def agreements_of(verdict: Verdict, nodes: Sequence[str] = ()) -> xr.Dataset | N
     Nodes with the largest are on top. A node is the same in a metric up to 1. None if no node has an agreement.
     """
     chosen = nodes or [name for name, node in verdict.nodes.items() if node.agreements]
-    shares = {
-        name: {agreement.metric: agreement.share for agreement in verdict.nodes[name].agreements} for name in chosen
-    }
+    shares = {name: {of.metric: of.share for of in verdict.nodes[name].agreements} for name in chosen}
     metrics = list(dict.fromkeys(metric for of_node in shares.values() for metric in of_node))
     if not metrics:
         return None
     order = sorted(shares, key=lambda name: (-max(shares[name].values(), default=0.0), name))
     values = np.array([[shares[name].get(metric, np.nan) for metric in metrics] for name in order])
-    marked = np.array([is_marked(verdict.nodes[name].outcome) for name in order])
+    marked = np.array([verdict.nodes[name].outcome.entry.found for name in order])  # asks for attention
     columns = tuple(text.named("metrics", metric) for metric in metrics)
     shares_title = "share of the tolerance, 1"
     data = table_of(np.minimum(values, _MOST_SHARE), ("node", order), ("metric", columns), say("axes", "share"))
     data = scaled(data.assign(number=named(("row", "column"), values, shares_title)), 0.0, _MOST_SHARE)
     coordinates = {"marked": xr.Variable("row", marked), **tolerance_band.coordinates(1.0, 1.0, "1")}
     return data.assign_coords(coordinates).assign_attrs(digits=2)
-
-
-def is_marked(outcome: Outcome) -> bool:
-    """Whether an outcome asks for attention on a figure of the fleet."""
-    return outcome.entry.found
 
 
 def numa(levels: NodeLevels, node: str, stream: str = "") -> xr.Dataset:
@@ -100,9 +92,8 @@ def block_medians(levels: NodeLevels, node: str) -> xr.Dataset | None:
     """
     values, slots = at_first_home(levels, node)
     for level in _LEVELS:
-        components, part_of = np.unique(
-            levels.quantity.layout.slots[slots][:, [SOCKET, level]], axis=0, return_inverse=True
-        )
+        of_slots = levels.quantity.layout.slots[slots][:, [SOCKET, level]]
+        components, part_of = np.unique(of_slots, axis=0, return_inverse=True)
         if components.min() >= 0 and 2 <= len(components) <= _MOST_COMPONENTS:
             members = [np.flatnonzero(part_of.ravel() == number) for number in range(len(components))]
             medians = np.array([[finite_median(values[np.ix_(row, column)]) for column in members] for row in members])
@@ -126,10 +117,8 @@ def blocks(levels: NodeLevels, node: str) -> xr.Dataset | None:
     of_scale = medians[inside] if np.isfinite(medians[inside]).any() else medians
     low, high = value_limits(np.asarray(of_scale))
     level, several = title_of(data.row), len(set(sockets.tolist())) > 1
-    names = [
-        f"{socket}.{name}" if several else name
-        for socket, name in zip(sockets.tolist(), data.row.to_numpy().tolist(), strict=True)
-    ]
+    numbers = zip(sockets.tolist(), data.row.to_numpy().tolist(), strict=True)
+    names = [f"{socket}.{name}" if several else name for socket, name in numbers]
     axis = f"{'socket.' if several else ''}{level}"
     title = say("axes", "blocks", level=level, name=levels.unit.name)
     shown = table_of(np.clip(medians, low, high), (axis, names), (axis, names), title)

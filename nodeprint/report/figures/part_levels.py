@@ -220,40 +220,25 @@ def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below:
     for number, level in enumerate(levels):
         offset = 4.0 + number * BRACKET_PT if below is None else -below - number * BRACKET_PT
         edge = 1.0 if below is None else 0.0
-        across = offset_copy(
-            blended_transform_factory(ax.transData, ax.transAxes), root_of(ax), 0, offset, units="points"
-        )
+        at_axes = blended_transform_factory(ax.transData, ax.transAxes)
+        across = offset_copy(at_axes, root_of(ax), 0, offset, units="points")
         gap = min(0.12 * each, 1.0) / each
         named = [group for group in level.groups if group[2]]
         lines = [[(start - 0.5 + gap, edge), (stop - 0.5 - gap, edge)] for start, stop, _ in named]
         pen = style.outlines[level.outline]
-        brackets = LineCollection(
-            lines,
-            linewidths=max(pen.points, 0.6),
-            linestyles=[pen.linestyle],
-            colors=style.color("quiet"),
-            transform=across,
-            clip_on=False,
-        )
+        look: dict[str, Any] = {"linewidths": max(pen.points, 0.6), "linestyles": [pen.linestyle], "clip_on": False}
+        brackets = LineCollection(lines, colors=style.color("quiet"), transform=across, **look)
         brackets.set_in_layout(False)  # the level's name next to them is as high
         ax.add_collection(brackets, autolim=False)
         if not named:
             continue
         places = min(stop - start for start, stop, _ in named) / abs(ends[1] - ends[0])
         needed = (max(len(label) for *_, label in named) * letter + 2) / places  # points of axes for all numbers
-        look: dict[str, Any] = {"ha": "center", "va": "bottom", "color": style.color("ink"), "transform": across}
+        look = {"ha": "center", "va": "bottom", "color": style.color("ink"), "transform": across}
         for at, (start, stop, label) in enumerate(named):
             shown = partial(_is_kept, ax, at, needed)
             middle = (start + stop - 1) / 2
             ax.add_artist(FittedText(middle, edge, label, shown=shown, fontsize=style.smallest_letters_pt, **look))
-        ax.annotate(
-            level.name,
-            (0, edge),
-            xycoords="axes fraction",
-            xytext=(-5, offset),
-            textcoords="offset points",
-            ha="right",
-            va="bottom" if below is None else "center",
-            fontsize=style.smallest_letters_pt,
-            color=style.color("quiet"),
-        )
+        where: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (-5, offset), "textcoords": "offset points"}
+        look = {"ha": "right", "va": "bottom" if below is None else "center", "color": style.color("quiet")}
+        ax.annotate(level.name, (0, edge), fontsize=style.smallest_letters_pt, **where, **look)

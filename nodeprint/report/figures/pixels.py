@@ -79,12 +79,9 @@ def draw_cells(
         colors[blank] = (255 * to_rgba_array(style.colors["paper"])[0]).round()
     times = max(1, pixels // max(rows, columns))
     aspect = ax.get_aspect()
-    image = ax.imshow(
-        colors.repeat(times, axis=0).repeat(times, axis=1),
-        interpolation="none",
-        aspect=aspect,
-        extent=extent or (-0.5, columns - 0.5, rows - 0.5, -0.5),
-    )
+    extent = extent or (-0.5, columns - 0.5, rows - 0.5, -0.5)
+    shown = colors.repeat(times, axis=0).repeat(times, axis=1)
+    image = ax.imshow(shown, interpolation="none", aspect=aspect, extent=extent)
     ax.spines[:].set_visible(True)
     return image
 

@@ -91,12 +91,9 @@ def difference_maps(
     slots, at_home = drawn_slots(levels.quantity), home_of(levels.quantity, None)
     reference = [levels.rows[name] for name in peers if name in levels.rows] or list(range(len(levels.nodes)))
     middle = np.nanmedian(levels.values[reference], axis=0)
-    maps = np.stack(
-        [
-            _smaller(square_of(levels.quantity, 100 * (levels.of(name) / middle - 1), at_home, slots), len(shown))
-            for name in shown
-        ]
-    )
+    percent = (100 * (levels.of(name) / middle - 1) for name in shown)
+    squares = (square_of(levels.quantity, of_node, at_home, slots) for of_node in percent)
+    maps = np.stack([_smaller(square, len(shown)) for square in squares])
     value = named(("node", "a", "b"), maps, "difference from the median, %")
     coordinates = {"node": shown, "marked": ("node", np.isin(shown, list(marked)))}
     data = xr.Dataset({"value": value}, coordinates, {"symmetric": 1})

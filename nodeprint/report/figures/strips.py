@@ -160,32 +160,22 @@ def _legend(ax: Axes, data: xr.Dataset, below: float, style: Style) -> None:
     if tolerance_band.BELOW in data.coords:
         handles.append(Line2D([], [], color=style.colors["tolerance"], linewidth=0.7, linestyle=(0, (4, 2))))
         words.append(f"tolerance {tolerance_band.text(data)}")
-    has_room = len("".join((*words, ax.get_xlabel()))) + 6 * len(words) < letters(ax, 1.0, style)
-    ax.legend(
-        handles,
-        words,
-        loc="center right" if has_room else "upper right",
-        bbox_to_anchor=(1.0, 0.0),
-        bbox_transform=offset_copy(
-            ax.transAxes, root_of(ax), 0, -below - (0.0 if has_room else 0.8 * style.letters_pt), units="points"
-        ),
-        ncols=len(words) if len("".join(words)) + 6 * len(words) < letters(ax, 1.2, style) else 1,
-        borderpad=0,
-        columnspacing=1.2,
-    )
+    needed = len("".join(words)) + 6 * len(words)
+    has_room = needed + len(ax.get_xlabel()) < letters(ax, 1.0, style)
+    down = below + (0.0 if has_room else 0.8 * style.letters_pt)
+    where = offset_copy(ax.transAxes, root_of(ax), 0, -down, units="points")
+    ncols = len(words) if needed < letters(ax, 1.2, style) else 1
+    look: dict[str, Any] = {"bbox_to_anchor": (1.0, 0.0), "bbox_transform": where, "borderpad": 0, "columnspacing": 1.2}
+    ax.legend(handles, words, loc="center right" if has_room else "upper right", ncols=ncols, **look)
 
 
 def _draw_row(ax: Axes, data: xr.Dataset, row: int, levels: Sequence[PartLevel], style: Style) -> None:
     values, low, high = (data[f"{name}_{row}"].to_numpy() for name in ("value", "low", "high"))
     x = np.arange(len(values))
     if levels:  # components have the same borders in every row
-        borders = [start - 0.5 for start, _, _ in levels[-1].groups[1:]]
-        lines = LineCollection(
-            [[(at, 0), (at, 1)] for at in borders],
-            linewidths=0.4,
-            colors=style.colors["hair"],
-            transform=ax.get_xaxis_transform(),
-        )
+        borders = [[(start - 0.5, 0), (start - 0.5, 1)] for start, _, _ in levels[-1].groups[1:]]
+        across = ax.get_xaxis_transform()
+        lines = LineCollection(borders, linewidths=0.4, colors=style.colors["hair"], transform=across)
         ax.add_collection(lines, autolim=False)
     tolerance_band.draw(ax, data, style)
     if data.attrs["peers"]:  # a line from the lowest to the highest at each place, all as one path
@@ -265,18 +255,13 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
         return np.array([np.nanmean(of_places[rows]) for rows in groups])
 
     size = levels.unit.size
-    peers_known = np.array([gathered(row) for row in peer_difference])
-    peer_values = np.array([gathered(row) for row in others[:, at] / size])
+    differences = gathered(difference), np.array([gathered(row) for row in peer_difference])
+    measured = gathered(values[at] / size), np.array([gathered(row) for row in others[:, at] / size])
     what = say("axes", "lost_expected") if share else "difference from the peers, %"
     own = np.array([np.isin(at[rows], of_finding).any() for rows in groups])
-    measured = (gathered(values[at] / size), peer_values)
-    return (
-        finding_strip(
-            finding, node, (axis, names), measured, levels.title, (gathered(difference), peers_known), what, own
-        )
-        .assign_coords(part_coordinates("place", slots) if slots is not None else {})
-        .assign_attrs(peers=len(others))
-    )
+    data = finding_strip(finding, node, (axis, names), measured, levels.title, differences, what, own)
+    parts = part_coordinates("place", slots) if slots is not None else {}
+    return data.assign_coords(parts).assign_attrs(peers=len(others))
 
 
 def finding_strip(
@@ -296,13 +281,9 @@ def finding_strip(
     """
     axis, names = places
     unit = title.rpartition(", ")[2]
-    values = {
-        "node_value": named("place", measured[0], f"{node}, {unit}"),
-        **{
-            f"peers_{word}": named("place", reduce(measured[1], axis=0), f"peers' {word}, {unit}")
-            for word, reduce in (("lowest", np.nanmin), ("median", np.nanmedian), ("highest", np.nanmax))
-        },
-    }
+    values = {"node_value": named("place", measured[0], f"{node}, {unit}")}
+    for word, reduce in (("lowest", np.nanmin), ("median", np.nanmedian), ("highest", np.nanmax)):
+        values[f"peers_{word}"] = named("place", reduce(measured[1], axis=0), f"peers' {word}, {unit}")
     percent = what.rpartition(", ")[2]
     ends = (("effect", finding.effect), ("effect_low", finding.interval.low), ("effect_high", finding.interval.high))
     coordinates = {
@@ -316,9 +297,9 @@ def finding_strip(
 
 
 def _of_job(levels: NodeLevels, node: str, finding: Finding) -> Floats:
-    quantity, name = levels.quantity, levels.rows
+    quantity = levels.quantity
     job = finding.by_job[finding.deciding].job.removeprefix("job") if finding.by_job else ""
-    fleet_number = next(number for row, number in enumerate(quantity.newest_rows) if row == name[node])
+    fleet_number = list(quantity.newest_rows)[levels.rows[node]]
     rows = quantity.rows[fleet_number].get(int(job)) if job.isdigit() else None
     return median_of_runs(quantity, rows) if rows else levels.of(node)
 
@@ -356,16 +337,10 @@ def _pair_places(levels: NodeLevels, node: str, finding: Finding) -> Ints:
     quantity = levels.quantity
     if finding.home not in quantity.homes:
         return np.zeros(0, dtype=np.int64)
-    slot = {cpu: number for number, cpu in enumerate(levels.cpus(node, range(len(quantity.layout.slots))))}
-    wanted = {
-        tuple(sorted((slot[a], slot[b])))
-        for a, partners in finding.pairs.items()
-        for b in partners
-        if a in slot and b in slot
-    }
-    start = quantity.homes.index(finding.home) * len(quantity.pairs)
-    places = [start + number for number, pair in enumerate(map(tuple, quantity.pairs.tolist())) if pair in wanted]
-    return np.array(places, dtype=np.int64)
+    cpus = levels.cpus(node, range(len(quantity.layout.slots)))
+    wanted = {frozenset((a, b)) for a, partners in finding.pairs.items() for b in partners}
+    of_finding = [frozenset((cpus[a], cpus[b])) in wanted for a, b in quantity.pairs.tolist()]
+    return np.flatnonzero(of_finding) + quantity.homes.index(finding.home) * len(quantity.pairs)
 
 
 def _pair_names(levels: NodeLevels, node: str, at: Ints) -> tuple[tuple[str, ...], str, list[Ints], Ints | None]:
@@ -378,12 +353,12 @@ def _pair_names(levels: NodeLevels, node: str, at: Ints) -> tuple[tuple[str, ...
     if common:
         partner = np.where(ends[:, 0] == common[0], ends[:, 1], ends[:, 0])
         order = np.argsort(partner)
-        groups = [np.array([row]) for row in order.tolist()]
         names = tuple(str(cpus[slot]) for slot in partner[order].tolist())
-        return names, f"partner of CPU {cpus[common[0]]}", groups, quantity.layout.slots[partner[order]]
+        axis, slots = f"partner of CPU {cpus[common[0]]}", quantity.layout.slots[partner[order]]
+        return names, axis, list(order[:, None]), slots
     if len(at) <= MOST_PAIRS:
         names = tuple(f"{cpus[a]}\N{EN DASH}{cpus[b]}" for a, b in ends.tolist())
-        return names, "pair of CPUs", [np.array([row]) for row in range(len(at))], None
+        return names, "pair of CPUs", list(np.arange(len(at))[:, None]), None
     slots = np.unique(ends)
     groups = [np.flatnonzero((ends == slot).any(axis=1)) for slot in slots.tolist()]
     names = tuple(str(cpus[slot]) for slot in slots.tolist())
@@ -391,22 +366,12 @@ def _pair_names(levels: NodeLevels, node: str, at: Ints) -> tuple[tuple[str, ...
 
 
 def _cell_places(quantity: Measured, node: PackedNode, finding: Finding) -> Ints:
-    wanted = [dict(cell) for cell in finding.cells]
-    numbers = [
-        number
-        for number, place in enumerate(os_places(quantity, node))
-        if any(all(place.get(dim) == value for dim, value in cell.items()) for cell in wanted)
-    ]
-    return np.array(numbers, dtype=np.int64)
+    cells, places = [dict(cell).items() for cell in finding.cells], os_places(quantity, node)
+    return np.flatnonzero([any(cell <= place.items() for cell in cells) for place in places])
 
 
-_DIMS = {
-    "cpu": "CPU",
-    "a": "CPU",
-    "b": "CPU",
-    "cpu_node": "NUMA node of the CPUs",
-    "memory_node": "NUMA node of the memory",
-}
+_DIMS = dict.fromkeys(("cpu", "a", "b"), "CPU")
+_DIMS |= {"cpu_node": "NUMA node of the CPUs", "memory_node": "NUMA node of the memory"}
 
 
 def dim_name(dim: str) -> str:
@@ -423,4 +388,4 @@ def _cell_names(quantity: Measured, node: PackedNode, at: Ints) -> tuple[tuple[s
     axis = ", ".join(map(dim_name, varying)) + (f" ({place_in_words(fixed)})" if fixed else "")
     of_cpus = len(varying) == 1 and quantity.model.labels.get(varying[0]) == "cpu"
     slots = quantity.layout.slots[quantity.places[varying[0]][at]] if of_cpus else None
-    return names, axis, [np.array([row]) for row in range(len(at))], slots
+    return names, axis, list(np.arange(len(at))[:, None]), slots
