@@ -103,14 +103,10 @@ def named_node(name: str, node: NodeVerdict, *, imported: bool) -> NodeVerdict:
     """Name the check command in each finding that counts; `imported` results have none."""
     if imported:
         return node
-    numbers = {id(finding): number for number, finding in enumerate(node.counted, 1)}
-    findings = tuple(
-        replace(finding, check=command(name, numbers[id(finding)]))
-        if id(finding) in numbers and finding.expected
-        else finding
-        for finding in node.findings
-    )
-    return replace(node, findings=findings)
+    numbers = {id(finding): number for number, finding in enumerate(node.counted, 1) if finding.expected}
+    checks = {of: command(name, number) for of, number in numbers.items()}
+    findings = (replace(of, check=checks[id(of)]) if id(of) in checks else of for of in node.findings)
+    return replace(node, findings=tuple(findings))
 
 
 def sentence(finding: Finding) -> str:
@@ -131,12 +127,8 @@ def script(node: str, findings: Sequence[Again], origin: str, disturbed_percent:
     IMPORTED.
     """
     template = (sources.folder() / "reports" / "check.sh").read_text(encoding="utf-8")
-    head = {
-        "node": printable(node, 200),
-        "origin": origin,
-        "count": len(findings),
-        "disturbed_percent": f"{disturbed_percent:g}",
-    }
+    head: dict[str, object] = {"node": printable(node, 200), "origin": origin, "count": len(findings)}
+    head["disturbed_percent"] = f"{disturbed_percent:g}"
     what, kernels, places = list[str](), list[str](), list[str]()
     for number, again in enumerate(findings, 1):
         why_not = again.why_not
@@ -209,10 +201,9 @@ def _arguments(again: Again) -> str:
 
 def _places(finding: Finding) -> list[str]:
     """A line for each place of a finding, whose parts hold no blank."""
-    expected = finding.expected
+    expected, lines = finding.expected, list[str]()
     assert expected is not None
     of_pairs = expected.dims == ("a", "b", "home")
-    lines = []
     for place, usual, weight in zip(expected.at, expected.usual, expected.weights, strict=True):
         home, key = (place[2], place[:2]) if of_pairs else ("any", place)
         lines.append(f"{usual:.6g} {weight:.6g} {home} {','.join(map(str, key))}")

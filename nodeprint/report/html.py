@@ -21,14 +21,9 @@ def page(document: Document, explorer: str = "") -> str:
     """Return the HTML of a document, deterministic and with every string escaped; `explorer` is its data as JSON, if
     any."""
     folder = sources.folder() / "reports"
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_clean,
-    )
+    strict: dict[str, Any] = {"autoescape": True, "undefined": jinja2.StrictUndefined, "finalize": _clean}
+    loader = jinja2.FileSystemLoader(folder)
+    environment = jinja2.Environment(loader=loader, trim_blocks=True, lstrip_blocks=True, **strict)
     environment.filters |= {
         "drawing": _drawing,
         "kind": lambda block: type(block).__name__,
@@ -39,14 +34,9 @@ def page(document: Document, explorer: str = "") -> str:
     # characters that could end the script become equivalent JSON escapes
     safe = explorer.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     ours = {name: Markup((folder / name).read_text(encoding="utf-8")) for name in ("report.css", "explorer.js")}
-    return environment.get_template("report.html").render(
-        document=document,
-        colors=style.on_paper,
-        dark=style.on_dark,
-        explorer=Markup(safe),
-        style=ours["report.css"],
-        script=ours["explorer.js"],
-    )
+    values = {"explorer": Markup(safe), "style": ours["report.css"], "script": ours["explorer.js"]}
+    colors = {"colors": style.on_paper, "dark": style.on_dark}
+    return environment.get_template("report.html").render(document=document, **colors, **values)
 
 
 def _clean(value: Any) -> Any:

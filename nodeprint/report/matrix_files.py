@@ -32,12 +32,8 @@ def check(pdf: Path | None, svg: Path | None) -> list[Path]:
     asked = [path for path in (pdf, svg) if path is not None]
     for path, ending in zip((pdf, svg), _ENDINGS, strict=True):
         if path is not None and path.suffix != ending:
-            raise NodeprintError(
-                f"does not end in {ending}",
-                advice=f"name a file that ends in {ending}",
-                where=path,
-                key=f"--{ending[1:]}",
-            )
+            advice = f"name a file that ends in {ending}"
+            raise NodeprintError(f"does not end in {ending}", advice=advice, where=path, key=f"--{ending[1:]}")
         if path is not None:
             files.check(path)
     if asked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -31,9 +32,8 @@ def check(campaign: Path, node: str, wanted: str = "") -> int:
     number = _number(findings, wanted)
     fleet = packing.pack(campaign)
     jobs = node_states.jobs_of(fleet.folder, node) if fleet.folder is not None else []
-    script = check_scripts.script(
-        node, check_scripts.again(jobs, findings), text.origin(verdict), check_scripts.disturbed_percent(campaign)
-    )
+    again, disturbed = check_scripts.again(jobs, findings), check_scripts.disturbed_percent(campaign)
+    script = check_scripts.script(node, again, text.origin(verdict), disturbed)
     with tempfile.TemporaryDirectory(prefix="nodeprint-check-") as folder:
         path = Path(folder, check_scripts.file_name(node))
         path.write_text(script, encoding="utf-8")
@@ -48,12 +48,8 @@ def _number(findings: tuple[Finding, ...], wanted: str) -> int:
     if not wanted:
         return 0
     kinds = [finding.id for finding in findings]
-    number = (
-        int(wanted) if wanted.isdecimal() and len(wanted) < 6 else kinds.index(wanted) + 1 if wanted in kinds else 0
-    )
+    number = kinds.index(wanted) + 1 if wanted in kinds else int(wanted) if re.fullmatch("[0-9]{1,5}", wanted) else 0
     if not 0 < number <= len(findings):
-        known = ", ".join(f"{number} ({kind})" for number, kind in enumerate(kinds, 1))
-        raise NodeprintError(
-            f"{printable(wanted, 40)} is no finding of it", key="FINDING", advice=f"choose from {known}"
-        )
+        advice = "choose from " + ", ".join(f"{number} ({kind})" for number, kind in enumerate(kinds, 1))
+        raise NodeprintError(f"{printable(wanted, 40)} is no finding of it", key="FINDING", advice=advice)
     return number

@@ -38,15 +38,9 @@ def write(verdict: Verdict, folder: Path, sheet: Mapping[str, tuple[str, str]] |
     `sheet` maps nodes to Slurm's state and reason; nodes with another tool's reason are left alone. Raises
     NodeprintError if the directory is not writable.
     """
-    contents = {
-        "verdict.json": as_json(verdict),
-        "verdict.xml": junit(verdict),
-        "verdict.prom": prometheus(verdict),
-        "drain.sh": drain(verdict, sheet or {}),
-    }
-    for name, content in contents.items():
-        files.write(folder / name, content)
-    return [folder / name for name in contents]
+    contents = {"verdict.json": as_json(verdict), "verdict.xml": junit(verdict), "verdict.prom": prometheus(verdict)}
+    contents["drain.sh"] = drain(verdict, sheet or {})
+    return [files.write(folder / name, content) for name, content in contents.items()]
 
 
 # --- verdict.json ---
@@ -122,13 +116,9 @@ def _revived(value: Any) -> Any:
         return [math.nan if item is None else _revived(item) for item in value]
     if not isinstance(value, dict):
         return value
-    out = {}
-    for key, item in value.items():
-        if item is None and key not in _nullable():
-            out[key] = math.inf if key in _UNBOUNDED else math.nan
-        else:
-            out[key] = item if key in _FOREIGN else _revived(item)
-    return out
+    unknown = {key for key, item in value.items() if item is None and key not in _nullable()}
+    known = {key: item if key in _FOREIGN else _revived(item) for key, item in value.items() if key not in unknown}
+    return known | {key: math.inf if key in _UNBOUNDED else math.nan for key in unknown}
 
 
 @cache

@@ -41,19 +41,10 @@ def _numa(fields: Fingerprint) -> str:
     return ", ".join(filter(None, (f"{each} NUMA node{'s' if each != 1 else ''} per socket" if each else "", threads)))
 
 
-def _field(key: str) -> Callable[[Fingerprint], str]:
-    return lambda fields: str(fields.get(key) or "")
-
-
-_FACTS: Mapping[str, Callable[[Fingerprint], str]] = {
-    "processors": _processors,
-    "memory": _memory,
-    "NUMA, SMT": _numa,
-    "product": _field("product"),
-    "BIOS": _field("bios"),
-    "microcode": _field("microcode"),
-    "Linux": _field("kernel"),
-    "system": _field("os"),
+#: Facts by name: a key of the fingerprint, or a function of it.
+_FACTS: Mapping[str, str | Callable[[Fingerprint], str]] = {
+    **{"processors": _processors, "memory": _memory, "NUMA, SMT": _numa},
+    **{"product": "product", "BIOS": "bios", "microcode": "microcode", "Linux": "kernel", "system": "os"},
 }
 
 
@@ -69,8 +60,12 @@ def machines(nodes: Mapping[str, NodeVerdict]) -> FactRows:
     return facts or (("machines", "nothing is recorded of them"),)
 
 
-def _values(nodes: Mapping[str, NodeVerdict], value: Callable[[Fingerprint], str]) -> str:
-    of_node = {name: words for name, node in nodes.items() if (words := value(node.fingerprint))}
+def _values(nodes: Mapping[str, NodeVerdict], value: str | Callable[[Fingerprint], str]) -> str:
+    each = {
+        n: str(of.fingerprint.get(value) or "") if isinstance(value, str) else value(of.fingerprint)
+        for n, of in nodes.items()
+    }
+    of_node = {name: words for name, words in each.items() if words}
     counted = Counter(of_node.values()).most_common()
     if not counted:
         return ""

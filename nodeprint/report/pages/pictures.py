@@ -373,12 +373,11 @@ def _in_strips(measurement: str) -> bool:
 
 def under_load(campaign: Campaign, node: str, jobs: Sequence[Job]) -> Iterator[Picture]:
     """Draw clock and rate over the seconds of the newest job that loaded the node, if it lasted long enough."""
-    by_job = (
-        {name: [s for run in of.runs for s in run.get("load_seconds", ())] for name, of in sorted(job.measured.items())}
-        for job in reversed(jobs)
-    )
-    loaded = ({name: seconds for name, seconds in of_job.items() if seconds} for of_job in by_job)
-    for measurement, seconds in next(filter(None, loaded), {}).items():
+    loaded: dict[str, list[Any]] = {}
+    for job in reversed(jobs):
+        of_each = {name: [run.get("load_seconds", ()) for run in of.runs] for name, of in sorted(job.measured.items())}
+        loaded = loaded or {name: list(itertools.chain(*of_runs)) for name, of_runs in of_each.items() if any(of_runs)}
+    for measurement, seconds in loaded.items():
         for quantity in curves.OF_SECONDS:
             data = curves.by_second(seconds, quantity)
             if data.sizes["point"] < _FEWEST_SECONDS:
@@ -465,20 +464,15 @@ def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture
         if len(matrix.drawn_slots(levels.quantity)) < 3:
             continue
         of_layout = [name for _, members in _kinds(campaign, messages) for name in members if name in levels.rows]
-        pair = _typical_and_farthest(campaign, levels, of_layout)
-        groups = [campaign.verdict.nodes[name].group for name in pair]
-        nodes = campaign.verdict.nodes
+        pair, nodes = _typical_and_farthest(campaign, levels, of_layout), campaign.verdict.nodes
+        groups = [nodes[name].group for name in pair]
         key = "groups" if groups[0] != groups[1] else _of_two(nodes[pair[0]], nodes[pair[1]], measurement)
         drawn = [matrix.of_node(levels, name) for name in pair]
-        data = side_by_side.on_one_scale(
-            [f"{name}, group {group}" if group else name for name, group in zip(pair, groups, strict=True)],
-            drawn,
-            text.sentence(levels.title),
-            [(_extent(square),) for square in drawn] if messages else (),
-        )
+        titles = [f"{name}, group {group}" if group else name for name, group in zip(pair, groups, strict=True)]
+        below = [(_extent(square),) for square in drawn] if messages else ()
+        data = side_by_side.on_one_scale(titles, drawn, text.sentence(levels.title), below)
         first, second = (_called(campaign, name, measurement) for name in pair)
-        what = text.measured(measurement)
-        caption = say("figures", f"two_{key}", first=first, second=second, what=what)
+        caption = say("figures", f"two_{key}", first=first, second=second, what=text.measured(measurement))
         finding = next((of for of in nodes[pair[1]].counted if of.measurement == measurement), None)
         inside = [scaled for square in drawn if (scaled := matrix.inside_sockets(square)) is not None]
         limits = None
@@ -514,14 +508,10 @@ def _of_two(typical: NodeVerdict, farthest: NodeVerdict, measurement: str) -> st
 
 def _pairs_of(finding: Finding, typical: xr.Dataset, own: xr.Dataset) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Return the pairs (a, b) of a finding that differ from a `typical` node's by more than its tolerance."""
-    positions = {cpu: at for at, cpu in enumerate(own.b.to_numpy().tolist())}
-    chosen = np.zeros(own.value.shape, dtype=np.bool_)
-    for a, partners in finding.pairs.items():
-        for b in partners:
-            if str(a) in positions and str(b) in positions:
-                chosen[positions[str(a)], positions[str(b)]] = True
-    differ = np.abs(own.value.to_numpy() / typical.value.to_numpy() - 1) > finding.tolerance
-    return np.asarray((chosen | chosen.T) & differ)
+    of_finding = {frozenset((str(a), str(b))) for a, partners in finding.pairs.items() for b in partners}
+    cpus = own.b.to_numpy().tolist()
+    chosen = np.array([[frozenset((a, b)) in of_finding for b in cpus] for a in cpus])
+    return np.asarray(chosen & (np.abs(own.value.to_numpy() / typical.value.to_numpy() - 1) > finding.tolerance))
 
 
 def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequence[str]) -> list[str]:
@@ -537,12 +527,8 @@ def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequ
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         middle = np.nanmedian(levels.values[[levels.rows[name] for name in alike]], axis=0)
         apart = {name: float(np.nanmedian(np.abs(levels.of(name) / middle - 1))) for name in names_of}
-    other_settings = {
-        name
-        for name in alike
-        if any(str(warning.get("id")).startswith("fingerprint-") for warning in nodes[name].warnings)
-    }
-    configured_alike = [name for name in alike if name not in other_settings]
+    warned = {name: [str(warning.get("id")) for warning in nodes[name].warnings] for name in alike}
+    configured_alike = [name for name in alike if not any(of.startswith("fingerprint-") for of in warned[name])]
     typical = min(configured_alike or alike, key=lambda name: apart[name])
     others = [name for name in names_of if name != typical]
     found: dict[str, float] = {}
@@ -565,16 +551,13 @@ def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[P
         compared = [n for n in names_of if not _is_compared_with_none(nodes[n])]
         if len(compared) < 3 or len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
             continue
-        marked = _marked(campaign)
+        marked, shown = _marked(campaign), compared[:_MOST_MAPS]
         findings = [f for name in compared for f in nodes[name].counted if f.measurement == measurement]
-        shown = compared[:_MOST_MAPS]
-        data = side_by_side.difference_maps(
-            levels, shown, peers=peers, marked=marked, tolerance=_common_tolerance(findings)
-        )
-        if is_split:
-            data = data.assign_coords(node=[f"{nodes[name].group}: {name}" for name in shown])
+        tolerance = _common_tolerance(findings)
+        data = side_by_side.difference_maps(levels, shown, peers=peers, marked=marked, tolerance=tolerance)
         order = say("figures", "maps_findings") if any(name in marked for name in shown) else ""
         if is_split:
+            data = data.assign_coords(node=[f"{nodes[name].group}: {name}" for name in shown])
             order = say("figures", "maps_groups", group=nodes[names_of[0]].group)
         first = f" The first {len(shown)} of {len(compared)} nodes." if len(compared) > len(shown) else ""
         counted = names.counted(len(peers), "node")
@@ -616,18 +599,14 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
     without, shown = by_measurement.pop("", []), []
     left_out = {"has no matrix": without} if without else {}
     for measurement, members in by_measurement.items():
-        for start in range(0, min(len(members), MOST_MACHINES), _ON_A_PAGE):
-            on_page = members[start : start + _ON_A_PAGE]
-            of_each = [campaign.levels(measurement, name) for name in on_page]
-            drawn = [matrix.of_node(levels, name) for levels, name in zip(of_each, on_page, strict=True)]
+        every = [matrix.of_node(campaign.levels(measurement, n), n) for n in members[:MOST_MACHINES]]
+        for start in range(0, len(every), _ON_A_PAGE):
+            on_page = members[:MOST_MACHINES][start : start + _ON_A_PAGE]
+            drawn = every[start : start + _ON_A_PAGE]
             below = [medians(nodes[name].classes, measurement) for name in on_page]
-            data = side_by_side.on_one_scale(
-                [printable(name, 60) for name in on_page],
-                drawn,
-                text.sentence(of_each[0].title),
-                below,
-                among=[matrix.of_node(campaign.levels(measurement, name), name) for name in members[:MOST_MACHINES]],
-            )
+            title = text.sentence(campaign.levels(measurement, on_page[0]).title)
+            titles = [printable(name, 60) for name in on_page]
+            data = side_by_side.on_one_scale(titles, drawn, title, below, among=every)
             caption = say("figures", "machines", measured=_title(measurement))
             if any(str(name).startswith("found_") for data_of_node in drawn for name in data_of_node.coords):
                 caption += say("figures", "unlabeled")
