@@ -337,9 +337,8 @@ def place(where: Where) -> str:
         elif key.startswith("core_") and f"cpu_{key.removeprefix('core_')}" in where:
             continue
         elif isinstance(value, str) and key not in _LABELS and key not in _FLAGS:
-            components += (
-                [] if value in where else [printable(row(value), 80)]
-            )  # a socket's number says that it is a socket
+            if value not in where:  # a socket's number says that it is a socket
+                components.append(printable(row(value), 80))
         elif key not in _FLAGS:
             components.append(f"{_LABELS.get(key, key.replace('_', ' '))} {printable(str(value), 80)}")
     return ", ".join(components) or "the whole node"

@@ -74,11 +74,8 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
     )
     disturbed = [text.sentence(f"{load}.") for load in loads if load][:_FIRST_NOTES]
     disturbed += text.disturbed(verdict)[:_FIRST_NOTES]
-    in_tolerances = (
-        Figures(tuple(pictures.in_tolerances(campaign))),
-        medians.differences(verdict.fleet),
-        medians.of_groups(verdict),
-    )
+    of_groups = medians.differences(verdict.fleet), medians.of_groups(verdict)
+    in_tolerances = Figures(tuple(pictures.in_tolerances(campaign))), *of_groups
     tolerances = (Figures(tuple(pictures.tolerances_map(campaign))), agreement_table(verdict.fleet.agreements))
     return Page(
         "cluster",

@@ -108,10 +108,8 @@ def _groups(verdict: Verdict, linked: Mapping[str, Reference]) -> list[_Row]:
         if group.component is None:
             cells = (say("split_row", "first", **words), "", "", "")
         else:
-            differs, to_do = (
-                say("split_row", "apart", place=text.place(group), **words),
-                text.to_do(group, by_name[group.than]),
-            )
+            differs = say("split_row", "apart", place=text.place(group), **words)
+            to_do = text.to_do(group, by_name[group.than])
             cells = (differs, names.signed(group.effect), names.tolerance(group.tolerance), to_do)
         order = class_rank(Outcome.SPLIT)[0], -3, -float(len(groups) - number), natural(group.nodes[0])
         rows.append((order, (_called(group.nodes, linked), Mark.of(Outcome.SPLIT), *cells, "")))

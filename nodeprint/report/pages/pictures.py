@@ -140,10 +140,8 @@ def of_finding(
         places=names.counted(own, "place"),
         tolerance=f"{finding.tolerance * 100:.3g}",
     )
-    key, called = (
-        "own_beside" if own < data.sizes["place"] else "own_places",
-        _called(campaign, node, finding.measurement),
-    )
+    called = _called(campaign, node, finding.measurement)
+    key = "own_beside" if own < data.sizes["place"] else "own_places"
     caption = say("figures", key, measured=_title(finding.measurement), node=called, places=places)
     return (picture(campaign, node, f"finding-{number}", strips.strip, data, width, caption, alt),)
 
