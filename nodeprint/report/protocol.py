@@ -281,10 +281,7 @@ def _rules(campaign: JudgedCampaign, *, several: bool) -> Section:
 
 
 def _open_items(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accepted]) -> tuple[Block, ...]:
-    """Return a row per node that is not accepted, or per group with the same finding.
-
-    A row has the finding, the next step, and space for a date and a tick.
-    """
+    """Return a row per node that is not accepted, or per group with the same finding, with its next step."""
     several = len(campaigns) > 1
     alike: dict[tuple[str, ...], list[str]] = {}
     for name in sorted(results, key=lambda name: results[name] is not Accepted.DEVIATION):

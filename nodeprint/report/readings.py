@@ -33,10 +33,7 @@ _PORT_BYTES_A_CYCLE = 32
 
 
 def readings(cells: Sequence[JobMeasurement], machine: Machine | None = None) -> tuple[str, ...]:
-    """Return sentences about the cells of a job, each with the measurement's name first.
-
-    The fabric clock is derived only for processors with a known port width.
-    """
+    """Return sentences about the cells of a job; the fabric clock only for processors whose port width is known."""
     generation = processors.generation_of(machine) if machine is not None else None
     known = generation is not None and generation.has_io_die and generation.family in _PORT_KNOWN
     sentences = []

@@ -156,10 +156,7 @@ def _colored(words: str) -> Text:
 
 
 def _matrix(matrix: MatrixBlock, columns: int) -> list[Text]:
-    """Return a line of text per row, on the report's colors; the numbers alone carry the same information.
-
-    If the values do not fit into `columns`, the numbers are tens. If those do not fit either, only the colors remain.
-    """
+    """Return a line per row, on colors; numbers that do not fit are tens, or else only the colors remain."""
     values = np.array(matrix.values, dtype=np.float64)
     finite = values[np.isfinite(values)]
     # without the outermost thousandth, as one disturbed cell would leave one color for all others

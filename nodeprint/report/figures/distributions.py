@@ -120,10 +120,7 @@ def classes(ax: Axes, data: xr.Dataset, style: Style) -> None:
 
 @primitive(lambda _, width: Frame(width, 26.0))
 def histogram(ax: Axes, data: xr.Dataset, style: Style) -> None:
-    """Draw the histogram of a matrix's pairs, each pair once, in its colors.
-
-    The outermost bars include the values beyond. One of several histograms has its name above.
-    """
+    """Draw the histogram of a matrix, each pair once, in its colors; the outermost bars include the values beyond."""
     scale, values = scale_of(data), data.value.to_numpy()
     start, end = np.indices(values.shape)
     counted = values[np.isfinite(values) & ((start < end) if data.attrs["symmetric"] else (start != end))]

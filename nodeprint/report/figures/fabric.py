@@ -45,10 +45,7 @@ def _measured(verdict: FabricVerdict, *, smallest: bool = False) -> str:
 
 
 def over_sizes(verdict: FabricVerdict, *, bandwidth: bool = False) -> xr.Dataset:
-    """Return the median and range of links over message sizes, as time or as `bandwidth`.
-
-    Links within a switch or rack and links between them have separate lines.
-    """
+    """Return median and range of links, within switches or racks and between, over sizes, as time or as `bandwidth`."""
     several = all(verdict.places) and len(set(verdict.places)) > 1
     unit = shown_unit("ns", np.array([[figure.median_ns for figure in verdict.by_size]]))
     each = []

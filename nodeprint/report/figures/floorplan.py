@@ -49,10 +49,7 @@ class Box(msgspec.Struct, frozen=True):
 
 
 def of_pairs(levels: NodeLevels, node: str, home: int | None = None, *, marked: Sequence[int] = ()) -> xr.Dataset:
-    """Color each core by the median of its pairs within its socket.
-
-    The median over all sockets would match no pair.
-    """
+    """Color each core by the median of its pairs within its socket; that over all sockets would match no pair."""
     quantity = levels.quantity
     slots = drawn_slots(quantity)
     square = square_of(quantity, levels.of(node), home_of(quantity, home), slots) / levels.unit.size

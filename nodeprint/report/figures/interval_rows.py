@@ -30,10 +30,7 @@ _LETTERS, _ROW_LETTERS = 16, 24
 
 
 def of_finding(finding: Finding, *, share: bool = False) -> xr.Dataset:
-    """The effect of a finding in each of its jobs and their runs, in percent (of a `share`: percentage points).
-
-    Intervals are simultaneous. Jobs beyond the tolerance are marked.
-    """
+    """A finding in each of its jobs and runs, in percent (of a `share`: points), with simultaneous intervals."""
     jobs, most = finding.by_job, max(len(job.runs) for job in finding.by_job)
     runs = np.full((len(jobs), most), np.nan)
     run_names = np.full((len(jobs), most), "", dtype=object)

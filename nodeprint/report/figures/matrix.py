@@ -84,10 +84,7 @@ def square(
 
 
 def of_node(levels: NodeLevels, node: str, home: int | None = None) -> xr.Dataset:
-    """Return the pairs of a node at a `home` of the quantity (the first by default).
-
-    CPUs without labels are in the groups detected in the matrix.
-    """
+    """Return the pairs of a node at a `home`, the first by default; CPUs without labels are in the groups found."""
     at_home = home_of(levels.quantity, home)
     slots = drawn_slots(levels.quantity)
     cpus, parts = levels.cpus(node, slots), part_coordinates("place", levels.quantity.layout.slots[slots])
@@ -170,10 +167,7 @@ def difference(
     tolerance: float | None = None,
     marked: Collection[int] = (),
 ) -> xr.Dataset:
-    """Return the difference of each pair from the median of the peers, in percent.
-
-    `tolerance` is relative (0.02 is 2%), `marked` are OS numbers of CPUs.
-    """
+    """Return the difference of pairs from the peers' median, %; `tolerance` 0.02 is 2%, `marked` are OS numbers."""
     at_home = home_of(levels.quantity, home)
     slots = drawn_slots(levels.quantity)
     values, peer_values = levels.of(node), levels.of_peers(node, peers)

@@ -170,10 +170,7 @@ _CPUS = 32
 
 
 def in_short(levels: NodeLevels, node: str) -> MatrixBlock | None:
-    """Return a node's matrix at the first home, by CPU, or by component if there are too many CPUs.
-
-    None if there is nothing to compare, such as a single pair or component.
-    """
+    """Return a node's matrix by CPU, or by component if there are too many; None if nothing is to be compared."""
     quantity = levels.quantity
     slots = drawn_slots(quantity)
     if len(slots) < 3:

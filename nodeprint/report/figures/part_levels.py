@@ -210,10 +210,7 @@ def _is_kept(ax: Axes, number: int, needed: float) -> bool:
 
 
 def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below: float | None = None) -> None:
-    """Draw a line for each component above the axes, the finest level nearest, with its number if it fits.
-
-    With `below` (points) they are below the axes, at that distance.
-    """
+    """Draw a line for each component above the axes, the finest level nearest, or `below` them at that many points."""
     ends = ax.get_xlim()
     each = size_pt(ax)[0] / abs(ends[1] - ends[0])
     letter = style.letters_pt * _LETTER

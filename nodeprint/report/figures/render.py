@@ -209,10 +209,7 @@ def _any_letters() -> warnings.catch_warnings[None]:
 
 
 def save(stem: Path, draw: Primitive[Any], data: Any, style: Style, width: float, origin: Origin) -> list[Path]:
-    """Write a figure as `stem`.svg and .pdf and its numbers as .csv, each with its origin; return the paths.
-
-    Raises CannotWriteError.
-    """
+    """Write a figure as `stem`.svg, .pdf and .csv, each with its origin; return the paths. Raises CannotWriteError."""
     drawn = figure(draw, data, style, width, origin)
     named = stem.name
     return [

@@ -235,10 +235,7 @@ def _of_runs(value: float, figure: ClassFigure | CellFigure, unit: str) -> tuple
 
 
 def _over_nodes(values: Sequence[_Value], unit: str) -> tuple[str, str]:
-    """The median over the nodes whose runs agree, with the lowest and the highest node.
-
-    If the runs of no node agree, it is the range of all runs.
-    """
+    """The median of nodes whose runs agree, with the lowest and the highest; else the range of all runs."""
     of_nodes = [value for value, figure in values if not figure.runs_disagree]
     if not of_nodes:
         low, high = min(figure.ci_low for _, figure in values), max(figure.ci_high for _, figure in values)

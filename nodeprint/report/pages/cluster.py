@@ -137,10 +137,7 @@ def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
 
 
 def _next(campaign: Campaign, node: str, remedy: str) -> str:
-    """Return the next step for a node: a further job if that would decide and then the remedy, or else a job after it.
-
-    Imported data must be remeasured by the program that they came from.
-    """
+    """Return the next step: a further job if that would decide and then the remedy, or else a job after the remedy."""
     name = node if names.nodes([node]) == node else "NAME"
     folder = campaign.folder or Path(campaign.verdict.campaign)
     again = campaign.verdict.nodes[node].outcome.entry.again

@@ -101,10 +101,7 @@ def finding_block(
 
 
 def finding_numbers(finding: Finding) -> Table | None:
-    """Return a row of the finding's numbers; None if it is only a count.
-
-    Columns: value, peers' value, difference with interval, tolerance and multiple of it, failure threshold, runs.
-    """
+    """Return a row of the finding's numbers; None if it is only a count."""
     if not finding.measurement:
         return None
     unit = names.of_measurement(finding.unit, finding.measurement)

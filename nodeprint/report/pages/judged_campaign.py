@@ -31,10 +31,7 @@ _MOST_PEERS = 15
 
 
 class FigureFiles(msgspec.Struct, frozen=True):
-    """The destination of figure files, their width in mm (0: as on the page), and a matplotlib style.
-
-    The style extends the report's.
-    """
+    """Where figures are saved, their width in mm (0: as on the page), and a style that extends the report's."""
 
     folder: Path
     width: float = 0.0
@@ -52,10 +49,7 @@ class FigureFiles(msgspec.Struct, frozen=True):
 
 
 class OverTime(msgspec.Struct, frozen=True):
-    """The history of a node over campaigns: courses of its components, changes in sentences, and these campaigns.
-
-    The history is evaluated elsewhere (`nodeprint.history`).
-    """
+    """A node over campaigns (`nodeprint.history`): courses of its components, changes in sentences, these campaigns."""
 
     course: xr.Dataset | None
     sentences: tuple[str, ...]
@@ -114,10 +108,7 @@ class Campaign:
         return list(dict.fromkeys(quantity.measurement for quantity in quantities))
 
     def levels(self, measurement: str, node: str) -> NodeLevels:
-        """Return a measurement on all nodes with the layout of `node`, read once, each in the job of `shown_job`.
-
-        Raises NodeprintError if the node has none.
-        """
+        """Return a measurement on all nodes with the layout of `node`, in their `shown_job`. Raises NodeprintError."""
         number = self._number(node)
         for at, quantity in enumerate(self.fleet.quantities):
             if quantity.measurement == measurement and number in quantity.newest_rows:

@@ -261,10 +261,7 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
 
 
 def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
-    """Describe the groups of CPUs detected in an imported or unlabeled matrix, with anomalies.
-
-    If the CPUs have no labels, a table of the groups follows.
-    """
+    """Describe the groups of CPUs in an imported or unlabeled matrix, with anomalies; without labels in a table."""
     levels = campaign.levels(measurement, node)
     if matrix.structure_at(levels, node) is None and not campaign.packed[node].imported:
         return []
@@ -316,11 +313,7 @@ def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[J
 
 
 def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
-    """Return a row per measurement of each job.
-
-    Columns: passes, runs, median of every run if its values are of one kind, flagged values, and start of the first
-    run.
-    """
+    """Return a row per measurement of each job; the median of its runs if the values are of one kind."""
     kinds = Counter([figure.measurement for figure in verdict.classes])
     kinds.update(cell.measurement for cell in verdict.cells)
     mixtures = {figure.measurement for figure in verdict.classes if figure.groups}

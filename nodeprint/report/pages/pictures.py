@@ -78,10 +78,7 @@ def picture(
     caption: str,
     alt: str = "",
 ) -> Picture:
-    """Draw a figure of a page, and save it as files if the campaign's figures are saved.
-
-    An empty `alt` is replaced by the caption.
-    """
+    """Draw a figure of a page, and save it if figures are saved. An empty `alt` is replaced by the caption."""
     if (saved := campaign.figures) is not None:
         folder, of_node = (CLUSTER, "") if subject == CLUSTER else (names.file_stem(subject), subject)
         stem = saved.folder / folder / names.file_stem(name)
@@ -205,10 +202,7 @@ def _extent(data: xr.Dataset) -> str:
 
 
 def matrices(campaign: Campaign, node: str, measurement: str, width: float = LARGE) -> Iterator[Picture]:
-    """Draw the matrix of a measurement of pairs at each home, the first `width` mm wide.
-
-    The first is wider if its numbers then fit.
-    """
+    """Draw a matrix of pairs at each home, the first `width` mm wide, or wider if its numbers then fit."""
     levels = campaign.levels(measurement, node)
     size = len(matrix.drawn_slots(levels.quantity))
     if size < 3:
@@ -312,10 +306,7 @@ def width_of_blocks(data: xr.Dataset) -> float:
 
 
 def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
-    """Draw each measurement of cells by NUMA node or over its one long dimension.
-
-    Measurements by CPU share one figure per kind of CPUs, with the values of a core one above the other.
-    """
+    """Draw each measurement of cells: by NUMA node, over its one long dimension, or by CPU in one figure for all."""
     by_cpu: list[xr.Dataset] = []
     for measurement in campaign.measurements(node, pairs=False):
         levels = campaign.levels(measurement, node)
@@ -417,10 +408,7 @@ def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tup
 
 
 def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
-    """Draw the distance of each node from its peers in the deciding metrics.
-
-    For a split fleet, draw the component that splits it.
-    """
+    """Draw how far nodes are from their peers in the deciding metrics, or in the component that splits the fleet."""
     verdict = campaign.verdict
     apart = next((group for group in verdict.fleet.groups if group.component is not None), None)
     data = None
@@ -513,10 +501,7 @@ def _pairs_of(finding: Finding, typical: xr.Dataset, own: xr.Dataset) -> np.ndar
 
 
 def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequence[str]) -> list[str]:
-    """Return a typical node and the most different one, from nodes of one kind (urgent ones first).
-
-    A split fleet has one node of each group, a uniform fleet any two.
-    """
+    """Return a typical node and the most different one of a kind; of a split fleet a node of each group."""
     nodes = campaign.verdict.nodes
     groups = list(dict.fromkeys(nodes[name].group for name in sorted(names_of, key=natural)))
     alike = [name for name in names_of if not nodes[name].counted] or list(names_of)
@@ -538,10 +523,7 @@ def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequ
 
 
 def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture]:
-    """Draw small maps of the differences of every node's pairs for each compared kind of machine.
-
-    Nodes with findings come first.
-    """
+    """Draw small maps of the differences of every node's pairs by kind of machine, nodes with findings first."""
     nodes, is_split = campaign.verdict.nodes, campaign.verdict.fleet.outcome is FleetOutcome.SPLIT
     for measurement, names_of in _compared(campaign, messages):
         levels = campaign.levels(measurement, names_of[0])
@@ -567,8 +549,7 @@ def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[P
 
 
 def _compared(campaign: Campaign, messages: bool) -> Iterator[tuple[str, list[str]]]:
-    """Yield the kinds of machines; for a split fleet its groups together, the first group first, equally many nodes
-    each."""
+    """Yield the kinds of machines; of a split fleet its groups together, equally many nodes of each."""
     if campaign.verdict.fleet.outcome is not FleetOutcome.SPLIT:
         yield from _kinds(campaign, messages)
         return
@@ -583,10 +564,7 @@ def _compared(campaign: Campaign, messages: bool) -> Iterator[tuple[str, list[st
 
 
 def machines(campaign: Campaign) -> tuple[list[Picture], str]:
-    """Draw machines without peers in the given order, on one scale per measurement, with their medians below.
-
-    Returns the figures, and a sentence about machines without a figure.
-    """
+    """Draw machines without peers on one scale, with medians; also return a sentence about those without a figure."""
     nodes, alone = campaign.verdict.nodes, machines_in_order(campaign)
     if len(alone) < 2:
         return [], ""
@@ -638,10 +616,7 @@ def medians(classes: Sequence[ClassFigure], measurement: str) -> tuple[str, ...]
 
 
 def _kinds(campaign: Campaign, messages: bool) -> Iterator[tuple[str, list[str]]]:
-    """Yield the first measurement of pairs of each kind of machine, and its nodes, urgent ones first.
-
-    Pairs exchange `messages` or cache lines.
-    """
+    """Yield the first measurement of pairs, of `messages` or cache lines, by kind of machine, urgent nodes first."""
     nodes, listed = campaign.verdict.nodes, set[str]()
     order = sorted(nodes, key=lambda name: (severity(nodes[name]), natural(name)))
     for quantity in (of for of in campaign.fleet.pairs if is_of_messages(of) is messages):
@@ -698,10 +673,7 @@ def over_time(campaign: Campaign) -> Iterator[Picture]:
 
 
 def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
-    """Draw the messages between the nodes of a partition: a matrix and a histogram.
-
-    With several sizes, also draw the matrix of the smallest, and time and bandwidth over size.
-    """
+    """Draw messages between the nodes of a partition: matrices, histogram, and if there are sizes, curves over them."""
     fabric = campaign.verdict.fabric[number]
     if not np.isfinite(np.array(fabric.shown.median, dtype=np.float64)).any():
         return

@@ -65,10 +65,7 @@ def findings_of(nodes: Mapping[str, Finding]) -> str:
 
 
 def finding_sentence(finding: Finding) -> str:
-    """Describe a finding: component, effect, interval, tolerance, and the effect in the measurement's unit.
-
-    If not all jobs show it, the sentence lists those that do.
-    """
+    """Describe a finding with its interval, tolerance and size in its unit, and the jobs that show it if not all do."""
     words, jobs, showing = _finding_sentence(finding), finding.by_job, finding.jobs_showing
     if any(job.showing and len(job.showing) < len(job.runs) for job in jobs):  # in some of its runs only
         runs, count = (run for job in jobs for run in job.showing), names.counted(len(finding.runs), "run")
@@ -161,10 +158,7 @@ def finding_details(finding: Finding) -> list[str]:
 
 
 def _finer(finding: Finding) -> str:
-    """Name the finer components that a finding explains, by measurement.
-
-    Components on the machine are named if they are few.
-    """
+    """Name the finer components that a finding explains, by measurement; those on the machine if they are few."""
     by_measurement = Counter(finer.measurement for finer in finding.finer)
     counts = (
         names.counted(count, f"difference in {measured(measurement)}", f"differences in {measured(measurement)}")

@@ -70,10 +70,7 @@ def _apart(group: Group) -> dict[str, str]:
 
 
 def next_step(letter: str, groups: Sequence[Group]) -> str:
-    """Return the experiment that explains the difference of a node's group.
-
-    Empty for the first group, which is the reference of the others.
-    """
+    """Return the experiment that explains a group's difference; empty for the first group, which is the reference."""
     by_name = {of.name: of for of in groups}
     own = by_name.get(letter)
     return to_do(own, by_name[own.than]) if own is not None and own.component is not None else ""
@@ -93,10 +90,7 @@ def to_do(group: Group, than: Group) -> str:
 
 
 def which_is_right(verdict: Verdict) -> list[str]:
-    """Name the group of a split fleet that meets the contract's limits, matches the baseline, or has more of the peak.
-
-    If limits and baseline do not decide, a sentence states that.
-    """
+    """Name the group of a split fleet that meets limits, matches the baseline, or has more of the peak."""
     fleet = verdict.fleet
     if fleet.outcome is not FleetOutcome.SPLIT:
         return []

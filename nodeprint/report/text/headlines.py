@@ -111,10 +111,7 @@ def headline_of(verdict: Verdict) -> str:
 
 
 def not_same(verdict: Verdict, with_findings: Mapping[str, Finding]) -> list[str]:
-    """List the nodes that are not SAME, by class and outcome, FAIL first: `FAIL (DEVIATES): cn017`.
-
-    The only node with findings is listed with the worst one.
-    """
+    """List the nodes that are not SAME, FAIL first: `FAIL (DEVIATES): cn017`; the only one with its worst finding."""
     alone = {str(node.outcome) for node in verdict.nodes.values()} == {str(verdict.fleet.outcome)}
     split = verdict.fleet.outcome is FleetOutcome.SPLIT
     contested = {name for shared in verdict.fleet.shared if shared.may_be_right for name in shared.nodes}

@@ -66,11 +66,7 @@ def node_lines(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] = ()) -
 
 
 def _kind(node: NodeVerdict) -> tuple[Any, ...]:
-    """Return a key that is equal for nodes with the same explanation.
-
-    It has the kinds of reasons, the first reason's message from another program (Slurm, or an unreadable file), and
-    findings.
-    """
+    """Return a key that is equal for nodes with the same explanation: reasons, message of another program, findings."""
     findings = tuple(
         (finding.id, finding.measurement, finding.component.term, without_cpus(finding.component.where))
         for finding in node.counted

@@ -127,10 +127,7 @@ def peak(node: NodeVerdict) -> list[str]:
 
 
 def over_time(verdict: Verdict) -> list[str]:
-    """Describe trends over the order of measuring, before all advice.
-
-    The largest trend, in tolerances, gets a sentence; the others are named.
-    """
+    """Describe trends over the order of measuring: the largest, in tolerances, in a sentence; the others are named."""
     largest, *others = verdict.fleet.over_time or (None,)
     if largest is None:
         return []

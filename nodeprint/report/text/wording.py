@@ -15,10 +15,7 @@ from nodeprint.settings.texts import texts
 
 
 def named(table: str, key: str) -> str:
-    """Return a name from the table `terms`, `metrics`, `causes` or `kinds`, or of a kernel's term.
-
-    Without an entry the key itself is put into words.
-    """
+    """Return a name from a table of texts or of a kernel's term; without an entry the key in words."""
     term = terms().get(key)
     words = texts()[table].get(key)
     if term is not None and table in ("metrics", "terms"):
