@@ -106,31 +106,24 @@ def document(campaign: Campaign, matrices: Mapping[str, Sequence[Encoded]]) -> s
             entries.append({"node": printable(node, 120), "machine": machines.index(machine), **fields})
     if not entries:
         return ""
-    verdict, palettes = campaign.verdict, dict[str, str]()
+    verdict, palettes, rows = campaign.verdict, dict[str, str](), list[dict[str, Any]]()
+    for name in sorted(verdict.nodes, key=natural):
+        node_verdict = verdict.nodes[name]
+        entry, outcome = node_verdict.outcome.entry, node_verdict.outcome
+        head = {"node": printable(name, 120), "word": outcome.with_class, "symbol": entry.symbol, "color": entry.color}
+        finding = text.noun_phrase(node_verdict.counted[0]) if node_verdict.counted else ""
+        place = printable(node_verdict.rack, 40)
+        rows.append({**head, "same": outcome is Outcome.SAME, "place": place, "finding": finding})
     for name in get_args(Map):
         colors = campaign.style.map(name)(np.linspace(0, 1, _COLORS))[:, :3]
         palettes[name] = np.round(colors * 255).astype(np.uint8).tobytes().hex()
     content = {
         "campaign": printable(verdict.campaign, 80),
         "origin": campaign.origin,
-        "nodes": [_row(campaign, name) for name in sorted(verdict.nodes, key=natural)],
+        "nodes": rows,
         "labels": NAMES,
         "machines": machines,
         "matrices": entries,
         "palettes": palettes,
     }
     return json.dumps(content, separators=(",", ":"), allow_nan=False)
-
-
-def _row(campaign: Campaign, name: str) -> dict[str, Any]:
-    node = campaign.verdict.nodes[name]
-    first = text.noun_phrase(node.counted[0]) if node.counted else ""
-    return {
-        "node": printable(name, 120),
-        "word": node.outcome.with_class,
-        "symbol": node.outcome.entry.symbol,
-        "color": node.outcome.entry.color,
-        "same": node.outcome is Outcome.SAME,
-        "place": printable(node.rack, 40),
-        "finding": first,
-    }

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 
 from nodeprint.judge.verdict import CellFigure
+
+_MEDIAN = attrgetter("median")
 
 
 def ends(cells: Iterable[CellFigure], shown: Callable[[str], bool]) -> Mapping[str, tuple[CellFigure, ...]]:
@@ -17,11 +20,5 @@ def ends(cells: Iterable[CellFigure], shown: Callable[[str], bool]) -> Mapping[s
     for cell in cells:
         if math.isfinite(cell.median) and not shown(cell.measurement):
             of_each.setdefault(cell.measurement, []).append(cell)
-    return {
-        measurement: (min(members, key=_median), max(members, key=_median)) if len(members) > 1 else (members[0],)
-        for measurement, members in of_each.items()
-    }
-
-
-def _median(cell: CellFigure) -> float:
-    return cell.median
+    ends_of = {of: (min(cells, key=_MEDIAN), max(cells, key=_MEDIAN)) for of, cells in of_each.items()}
+    return {of: both if len(of_each[of]) > 1 else both[:1] for of, both in ends_of.items()}

@@ -10,9 +10,11 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from rich.color import Color
+from rich.color_triplet import ColorTriplet
 from rich.style import Style
 from rich.text import Text
 
@@ -69,14 +71,8 @@ def _wrapped(words: str, columns: int, below: str = "") -> list[str]:
     glued = _GLUED.sub(_GLUE, words)
     room = columns - len(below)
     with_breaks = " ".join(_with_breaks(word) if len(word) > room else word for word in glued.split(" "))
-    lines = textwrap.wrap(
-        with_breaks,
-        columns,
-        subsequent_indent=below,
-        break_long_words=False,
-        break_on_hyphens=False,
-        replace_whitespace=False,
-    )
+    whole: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False, "replace_whitespace": False}
+    lines = textwrap.wrap(with_breaks, columns, subsequent_indent=below, **whole)
     return [line.replace(_GLUE, " ").replace(_BREAK, "") for line in lines]
 
 
@@ -170,7 +166,8 @@ def _matrix(matrix: MatrixBlock, columns: int) -> list[Text]:
     step = -(-before // width)
     heads = (name.rjust(width) if i % step == 0 else " " * width for i, name in enumerate(matrix.names))
     out = [*map(Text, _broken(title, columns)), Text(" " * before + "".join(heads))]
-    colors = _scale()
+    scale: Sequence[str] = checked_yaml.read(sources.folder() / "reports" / "style.yaml")["terminal"]
+    colors = [Color.parse(name).get_truecolor() for name in scale]
     for name, row in zip(matrix.names, values.tolist(), strict=True):
         line = Text(name.rjust(before - 1) + " ")
         for value in row:
@@ -182,18 +179,10 @@ def _matrix(matrix: MatrixBlock, columns: int) -> list[Text]:
     return out
 
 
-def _scale() -> list[tuple[int, int, int]]:
-    path = sources.folder() / "reports" / "style.yaml"
-    colors: Sequence[str] = checked_yaml.read(path)["terminal"]
-    triplets = [Color.parse(name).get_truecolor() for name in colors]
-    return [(color.red, color.green, color.blue) for color in triplets]
-
-
-def _style(colors: Sequence[tuple[int, int, int]], share: float) -> Style:
+def _style(colors: Sequence[ColorTriplet], share: float) -> Style:
     at = share * (len(colors) - 1)
     first = min(int(at), len(colors) - 2)
-    red, green, blue = (
-        round(a + (b - a) * (at - first)) for a, b in zip(colors[first], colors[first + 1], strict=True)
-    )
+    ends = zip(colors[first], colors[first + 1], strict=True)
+    red, green, blue = (round(a + (b - a) * (at - first)) for a, b in ends)
     ink = "white" if 0.299 * red + 0.587 * green + 0.114 * blue < 140 else "black"
     return Style(color=ink, bgcolor=f"rgb({red},{green},{blue})")

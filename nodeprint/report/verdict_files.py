@@ -242,9 +242,7 @@ def _outcome(outcome: Outcome) -> dict[str, str]:
 
 
 def _number(value: float) -> str:
-    return (
-        f"{value:.10g}" if math.isfinite(value) else "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
-    )
+    return f"{value:.10g}" if math.isfinite(value) else f"{value:+}".replace("inf", "Inf").replace("+nan", "NaN")
 
 
 # --- Slurm ---

@@ -194,17 +194,14 @@ def main_cells(verdict: NodeVerdict) -> Table:
 
     Rows whose worst place is that of a finding have it: a median over all places is not that of the finding.
     """
-    cells = (cell for cell in verdict.cells if is_on_paper(cell.measurement))
-    shown = cell_table(tuple(_with_worst_of(cell, verdict.counted) for cell in cells))
-    return replace(shown, wide=-1)
-
-
-def _with_worst_of(cell: CellFigure, findings: Sequence[Finding]) -> CellFigure:
-    """Return a row with the numbers of its worst place if a finding is there, or without it."""
-    wheres = (finding.component.where for finding in findings if finding.measurement == cell.measurement)
-    shared = ([cell.worst[key] == where[key] for key in where if key in cell.worst] for where in wheres)
-    is_there = any(of and all(of) for of in shared)
-    return replace(cell, worst={key: of for key, of in cell.worst.items() if is_there and not isinstance(of, str)})
+    cells = []
+    for cell in (cell for cell in verdict.cells if is_on_paper(cell.measurement)):
+        wheres = (finding.component.where for finding in verdict.counted if finding.measurement == cell.measurement)
+        shared = ([cell.worst[key] == where[key] for key in where if key in cell.worst] for where in wheres)
+        is_there = any(of and all(of) for of in shared)
+        worst = {key: of for key, of in cell.worst.items() if is_there and not isinstance(of, str)}
+        cells.append(replace(cell, worst=worst))
+    return replace(cell_table(tuple(cells)), wide=-1)
 
 
 def further_cells(verdict: NodeVerdict) -> Table:

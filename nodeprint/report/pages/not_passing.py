@@ -31,18 +31,15 @@ def table(verdict: Verdict, linked: Mapping[str, Reference], anchors: Mapping[st
     """The table; `linked` leads to the files of nodes, `anchors` by node to its finding that has a figure."""
     if verdict.fleet.outcome is FleetOutcome.NO_PEERS:
         return Table(_HEADER, ())
-    findings, links = _findings(verdict, linked, anchors), _links(verdict)
-    rows = [*findings, *links, *_groups(verdict, linked), *_others(verdict, linked)]
-    return without_empty(Table(_HEADER, tuple(row for _, row in sorted(rows, key=lambda row: row[0])), "lllrrlr"))
-
-
-def _findings(verdict: Verdict, linked: Mapping[str, Reference], anchors: Mapping[str, str]) -> list[_Row]:
     with_findings = {name: node for name, node in verdict.nodes.items() if node.counted}
-    sets = _alike(with_findings, text.component_in_words)
     words: Callable[[Finding], str] = text.component_in_words
+    sets = _alike(with_findings, words)
     if len(sets) > _MOST_ROWS:
-        sets, words = _alike(with_findings, text.component_type_in_words), text.component_type_in_words
-    return [_finding(of_set, words, linked, anchors) for of_set in sets]
+        words = text.component_type_in_words
+        sets = _alike(with_findings, words)
+    findings = (_finding(of_set, words, linked, anchors) for of_set in sets)
+    rows = [*findings, *_links(verdict), *_groups(verdict, linked), *_others(verdict, linked)]
+    return without_empty(Table(_HEADER, tuple(row for _, row in sorted(rows, key=lambda row: row[0])), "lllrrlr"))
 
 
 def _alike(nodes: Mapping[str, NodeVerdict], words: Callable[[Finding], str]) -> list[dict[str, NodeVerdict]]:
@@ -70,21 +67,21 @@ def _finding(
     sizes = [finding for finding in worst if finding.measurement]
     anchor = next((anchors[name] for name in nodes if name in anchors), "")
     kind, size = harm(first)
+    tolerances = (  # or the limit that a finding is beyond
+        names.quantity(of.peers, names.of_measurement(of.unit, of.measurement))
+        if of.of_limit
+        else names.tolerance(of.tolerance)
+        for of in sorted(sizes, key=lambda of: (of.tolerance, of.peers))
+    )
     return (class_rank(outcome)[0], -kind, -size, natural(next(iter(nodes)))), (
         _called(tuple(nodes), linked),
         Mark.of(outcome),
         words(first) + further,
         names.signed_range([finding.effect for finding in sizes]),
-        " to ".join(dict.fromkeys(map(_tolerance, sorted(sizes, key=lambda of: (of.tolerance, of.peers))))),
+        " to ".join(dict.fromkeys(tolerances)),
         say("confirm_first", remedy=text.remedy(first)) if outcome is Outcome.SUSPECT else text.remedy(first),
         Reference("", anchor=anchor) if anchor else "",
     )
-
-
-def _tolerance(finding: Finding) -> str:
-    if finding.of_limit:
-        return names.quantity(finding.peers, names.of_measurement(finding.unit, finding.measurement))
-    return names.tolerance(finding.tolerance)
 
 
 def _links(verdict: Verdict) -> list[_Row]:

@@ -123,18 +123,15 @@ def not_same(verdict: Verdict, with_findings: Mapping[str, Finding]) -> list[str
         listed = names.nodes(of_it)
         listed = listed if len(listed) <= _MOST_NAMED else f"{len(of_it)} nodes"
         if len(of_it) == 1 < len(verdict.nodes) and of_it == list(with_findings):
-            listed = _with_worst(of_it[0], with_findings[of_it[0]])
+            finding, node = with_findings[of_it[0]], printable(of_it[0], 60)
+            component = noun_phrase(finding) if is_channel(finding) else component_in_words(finding)
+            listed = f"{node} ({component})"
+            if finding.measurement and not finding.of_limit:
+                values = {"effect": names.signed(finding.effect), "tolerance": names.tolerance(finding.tolerance)}
+                listed = say("first_line_worst", node=node, component=component, **values)
         right = say("or_right") if contested.intersection(of_it) and outcome.entry.found else ""
         out.append(f"{outcome.with_class}: {listed}{right}")
     return out
-
-
-def _with_worst(node: str, finding: Finding) -> str:
-    if not finding.measurement or finding.of_limit:
-        return f"{printable(node, 60)} ({component_in_words(finding)})"
-    component = noun_phrase(finding) if is_channel(finding) else component_in_words(finding)
-    values = {"effect": names.signed(finding.effect), "tolerance": names.tolerance(finding.tolerance)}
-    return say("first_line_worst", node=printable(node, 60), component=component, **values)
 
 
 def based_on(verdict: Verdict) -> list[str]:
