@@ -12,7 +12,7 @@ from nodeprint.errors import printable
 from nodeprint.judge.verdict import Limit, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import FactRows, Table
-from nodeprint.report.pages.common import agreement_numbers, tabulated
+from nodeprint.report.pages.common import agreement_numbers, without_empty
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.settings.texts import say
 
@@ -125,18 +125,20 @@ def tolerances(verdict: Verdict) -> Table:
         nearest = closest.get(metric)
         ends = [end for of in of_metric for end in (of.tolerance_low, of.tolerance, of.tolerance_high)]
         on = text.of_node(text.same_node_of(nearest, verdict)) if nearest is not None else ""
-        numbers = agreement_numbers(nearest) if nearest is not None else {}
-        rows.append(
-            {
-                "criterion": text.named("metrics", metric),
-                "tolerance": _span(ends, names.tolerance),
-                "detectable from": _span([limit.effect for limit in of_metric], names.percent),
-                "closest to its tolerance": text.noun_phrase(nearest) + on if nearest is not None else "",
-                "the same within": numbers.get("the same within", ""),
-                "its tolerance": numbers.get("tolerance", ""),
-            }
-        )
-    return tabulated(rows, "lrrlrr", 3)
+        detectable = _span([limit.effect for limit in of_metric], names.percent)
+        tested = (text.named("metrics", metric), _span(ends, names.tolerance), detectable)
+        nearest_words = text.noun_phrase(nearest) + on if nearest is not None else ""
+        numbers = agreement_numbers(nearest).values() if nearest is not None else ("", "")
+        rows.append((*tested, nearest_words, *numbers))
+    header = (
+        "criterion",
+        "tolerance",
+        "detectable from",
+        "closest to its tolerance",
+        "the same within",
+        "its tolerance",
+    )
+    return without_empty(Table(header, tuple(rows), "lrrlrr", 3))
 
 
 def _span(values: Sequence[float], words: Callable[[float], str]) -> str:

@@ -78,26 +78,17 @@ def finding_block(
     instead.
     """
     why_not = check_scripts.Again(finding, header).why_not
-    rows = [
-        ("place", _place(campaign, node, finding)),
-        ("next", text.remedy(finding)),
-        ("check", why_not if campaign.folder is not None else ""),
-    ]
+    check = why_not if campaign.folder is not None else ""
+    rows = (("place", _place(campaign, node, finding)), ("next", text.remedy(finding)), ("check", check))
     file = check_scripts.file_name(node)
     command = Command(check_scripts.command(node, number), say("check_purpose", node=printable(node, 80), file=file))
     figures = pictures.of_finding(campaign, node, finding, number, pictures.MAIN)
     if len(finding.runs) > 1:
         figures += pictures.of_runs(campaign, node, finding, number)
-    return FindingBlock(
-        text.sentence(text.component_in_words(finding)),
-        "" if is_first else text.finding_sentence(finding),
-        state_mark(finding),
-        finding_numbers(finding),
-        figures,
-        tuple(text.finding_details(finding)),
-        tuple(row for row in rows if row[1]),
-        None if why_not else command,
-    )
+    title, words = text.component_in_words(finding), "" if is_first else text.finding_sentence(finding)
+    details, facts = tuple(text.finding_details(finding)), tuple(row for row in rows if row[1])
+    head = (text.sentence(title), words, state_mark(finding), finding_numbers(finding))
+    return FindingBlock(*head, figures, details, facts, None if why_not else command)
 
 
 def finding_numbers(finding: Finding) -> Table | None:
@@ -170,21 +161,11 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
     for figure in cells:
         unit = names.of_measurement(figure.unit, figure.measurement)
         group = names.quantity(figure.group, unit) if math.isfinite(figure.group) else ""
-        has_ratio = group and figure.group and not figure.runs_disagree
-        worst = names.quantity(figure.worst_value, unit) if figure.worst else ""
-        rows.append(
-            (
-                text.measured(figure.measurement),
-                names.row(figure.name),
-                names.median(figure),
-                names.median_interval(figure),
-                group,
-                names.signed(figure.median / figure.group - 1) if has_ratio else "",
-                "" if figure.runs_disagree else names.whole_percent(figure.achieved),
-                worst,
-                names.place(figure.worst) if figure.worst else "",
-            )
-        )
+        ratio = names.signed(figure.median / figure.group - 1) if group and figure.group else ""
+        compared = ("", "") if figure.runs_disagree else (ratio, names.whole_percent(figure.achieved))
+        worst = (names.quantity(figure.worst_value, unit), names.place(figure.worst)) if figure.worst else ("", "")
+        numbers = (names.median(figure), names.median_interval(figure), group, *compared, *worst)
+        rows.append((text.measured(figure.measurement), names.row(figure.name), *numbers))
     header = ("measurement", "of", _median(cells), "95% interval", "peers", "to them", "% of peak", "worst", "where")
     return without_empty(Table(header, _without_repeats(rows), "llrrrrrrl"))
 

@@ -64,15 +64,11 @@ def _of_node(node: NodeVerdict) -> Iterator[tuple[_Key, tuple[float, float]]]:
 def _extremes(values: _Values, unit: str) -> tuple[str, ...]:
     low, high = min(values, key=lambda node: values[node]), max(values, key=lambda node: values[node])
     achieved = [share for _, share in values.values() if math.isfinite(share)]
-    return (
-        str(len(values)),
-        names.quantity(median(value for value, _ in values.values()), unit),
-        names.quantity(values[low][0], unit),
-        names.shortened(printable(low), 20),
-        names.quantity(values[high][0], unit),
-        names.shortened(printable(high), 20),
-        names.whole_percent(median(achieved)) if len(achieved) == len(values) else "",
-    )
+    shown = [names.quantity(median(value for value, _ in values.values()), unit)]
+    for node in (low, high):
+        shown += [names.quantity(values[node][0], unit), names.shortened(printable(node), 20)]
+    of_peak = names.whole_percent(median(achieved)) if len(achieved) == len(values) else ""
+    return str(len(values)), *shown, of_peak
 
 
 # --- groups of a split fleet ---

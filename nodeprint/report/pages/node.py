@@ -52,6 +52,7 @@ from nodeprint.report.pages.common import (
     further_cells,
     main_cells,
     tabulated,
+    without_empty,
 )
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.text import structure_sentences
@@ -247,17 +248,13 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
     first = {name for of in (False, True) for name in pictures.between_cores(campaign, node, messages=of)[:1]}
     for name in measured:
         shown = tuple(pictures.matrices(campaign, node, name))
-        if name in first:
-            blocks.append(Figures(shown[1:]))
-            continue
-        blocks.append(Figures(shown))
-        levels = campaign.levels(name, node)
-        if pictures.is_of_messages(levels.quantity):
-            blocks.append(_messages(levels, node, jobs))
-        blocks += _structure(campaign, node, name)
-        blocks.append(class_table(tuple(figure for figure in verdict.classes if figure.measurement == name)))
-    others = [figure for figure in verdict.classes if figure.measurement not in measured]
-    return [*blocks, class_table(tuple(others))]
+        blocks.append(Figures(shown[1:] if name in first else shown))
+        if name not in first:
+            levels = campaign.levels(name, node)
+            blocks += [_messages(levels, node, jobs)] if pictures.is_of_messages(levels.quantity) else []
+            classes = tuple(figure for figure in verdict.classes if figure.measurement == name)
+            blocks += [*_structure(campaign, node, name), class_table(classes)]
+    return [*blocks, class_table(tuple(of for of in verdict.classes if of.measurement not in measured))]
 
 
 def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
@@ -272,21 +269,16 @@ def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
     summary = structure_sentences.structure_summary(seen)
     if matrix.structure_at(levels, node) is None:
         return [Text(summary), *odd]
-    rows = [
-        {
-            "level": level_name(level.name),
-            "groups": str(len(groups)),
-            "CPUs in each": names.listed(map(str, sorted({len(group) for group in groups}))),
-            "CPUs": "; ".join(map(list_text, groups)) if len(groups) <= _MOST_GROUPS else "",
-            "within": _of_classes(level.within),
-            "to the next": _of_classes(level.between),
-            "stability": f"{level.stability:.2f}",
-        }
-        for level, groups in seen.own_groups()
-    ]
+    header, rows = ("level", "groups", "CPUs in each", "CPUs", "within", "to the next", "stability"), []
+    for level, groups in seen.own_groups():
+        sizes = names.listed(map(str, sorted({len(group) for group in groups})))
+        cpus = "; ".join(map(list_text, groups)) if len(groups) <= _MOST_GROUPS else ""
+        medians = _of_classes(level.within), _of_classes(level.between)
+        rows.append((level_name(level.name), str(len(groups)), sizes, cpus, *medians, f"{level.stability:.2f}"))
     if not rows:
         return [Text(say("no_labels", "none")), *odd]
-    return [Text(summary), Text(say("no_labels", "found")), tabulated(rows, "lrrlllr"), *odd]
+    table = without_empty(Table(header, tuple(rows), "lrrlllr"))
+    return [Text(summary), Text(say("no_labels", "found")), table, *odd]
 
 
 def _of_classes(classes: Sequence[PairClass]) -> str:
@@ -330,19 +322,13 @@ def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:
             unit = run_medians.unit_of(measured)
             ends = dict.fromkeys(names.quantity(end, unit) for end in (min(medians), max(medians)))
             spread, flagged = run_medians.between_runs(values), run_medians.flagged_share(measured)
-            rows.append(
-                {
-                    "job": str(job.number),
-                    "measurement": name,
-                    "passes": str(len(measured.passes)),
-                    "runs": str(len(medians)),
-                    "median of runs": " to ".join(ends) if alike else "",
-                    "between runs": names.percent(spread) if spread is not None else "",
-                    "flagged": names.percent(flagged) if flagged else "",
-                    "began": min(str(run["start_time"]) for run in measured.runs)[:16],
-                    "": f"✕ invalid: {names.listed(map(str, bad))}" if bad else "",
-                }
-            )
+            row: dict[str, Cell] = {"job": str(job.number), "measurement": name, "passes": str(len(measured.passes))}
+            row |= {"runs": str(len(medians)), "median of runs": " to ".join(ends) if alike else ""}
+            row["between runs"] = names.percent(spread) if spread is not None else ""
+            row["flagged"] = names.percent(flagged) if flagged else ""
+            row["began"] = min(str(run["start_time"]) for run in measured.runs)[:16]
+            row[""] = f"✕ invalid: {names.listed(map(str, bad))}" if bad else ""
+            rows.append(row)
     return tabulated(rows, "llrrrrrll")
 
 

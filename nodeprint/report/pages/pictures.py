@@ -128,15 +128,9 @@ def of_finding(
     if is_metric(finding.measurement) and data.sizes["place"] == 1:
         return ()
     own = int(data.marked_0.sum())
-    alt = say(
-        "alt",
-        "finding",
-        what=text.sentence(title),
-        effect=f"{finding.effect * 100:+.1f}",
-        peers=names.counted(data.attrs["peers"], "peer"),
-        places=names.counted(own, "place"),
-        tolerance=f"{finding.tolerance * 100:.3g}",
-    )
+    counts = {"peers": names.counted(data.attrs["peers"], "peer"), "places": names.counted(own, "place")}
+    numbers = {"effect": f"{finding.effect * 100:+.1f}", "tolerance": f"{finding.tolerance * 100:.3g}"}
+    alt = say("alt", "finding", what=text.sentence(title), **counts, **numbers)
     called = _called(campaign, node, finding.measurement)
     key = "own_beside" if own < data.sizes["place"] else "own_places"
     caption = say("figures", key, measured=_title(finding.measurement), node=called, places=places)
@@ -214,10 +208,8 @@ def matrices(campaign: Campaign, node: str, measurement: str, width: float = LAR
             continue
         at_home = f", {homes.named(home)}" if homes.named(home) else ""
         count = int(np.isfinite(values).sum() / 2)
-        low, high = (
-            names.quantity(float(end) * levels.unit.size, levels.quantity.unit)
-            for end in (np.nanmin(values), np.nanmax(values))
-        )
+        ends = (float(end) * levels.unit.size for end in (np.nanmin(values), np.nanmax(values)))
+        low, high = (names.quantity(end, levels.quantity.unit) for end in ends)
         title = f"{_title(measurement)} of {_called(campaign, node, measurement)}{at_home}"
         caption = say("alt", "own_places", what=title, count=names.counted(count, "pair"), low=low, high=high)
         outlined = names.listed(level.name for level in part_levels(data, "b"))

@@ -19,14 +19,9 @@ def short_agreement(agreement: Agreement, node: str = "") -> str:
 
     Tolerances differ by component, so a value without its component and tolerance would not be true of the others.
     """
-    return say(
-        "agreement_short",
-        metric=named("metrics", agreement.metric),
-        component=names.scoped(agreement.component),
-        within=names.tolerance(agreement.within),
-        tolerance=names.tolerance(agreement.tolerance),
-        node=of_node(node),
-    )
+    values = {key: names.tolerance(getattr(agreement, key)) for key in ("within", "tolerance")}
+    metric, component = named("metrics", agreement.metric), names.scoped(agreement.component)
+    return say("agreement_short", metric=metric, component=component, node=of_node(node), **values)
 
 
 def of_node(name: str) -> str:
@@ -54,13 +49,10 @@ def agreement_with_remedy(agreement: Agreement) -> str:
         place, tolerance = noun_phrase(agreement), names.tolerance(agreement.tolerance)
         key = "agreement_no_center" if agreement.runs > 1 else "agreement_one_run"
         return say(key, metric=in_words, place=place, tolerance=tolerance) + "."
-    text = say(
-        "agreement",
-        metric=in_words,
-        place=names.scoped(agreement.component) if is_metric(agreement.measurement) else noun_phrase(agreement),
-        within=_both(agreement.within, agreement.within_unit, agreement.unit),
-        tolerance=_both(agreement.tolerance, agreement.tolerance_unit, agreement.unit),
-    )
+    place = names.scoped(agreement.component) if is_metric(agreement.measurement) else noun_phrase(agreement)
+    within = _both(agreement.within, agreement.within_unit, agreement.unit)
+    tolerance = _both(agreement.tolerance, agreement.tolerance_unit, agreement.unit)
+    text = say("agreement", metric=in_words, place=place, within=within, tolerance=tolerance)
     words = agreement_remedy(agreement)
     return f"{text}; {words}." if words else f"{text}."
 

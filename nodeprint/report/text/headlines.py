@@ -95,19 +95,13 @@ def headline_of(verdict: Verdict) -> str:
     deciding = (agreement for agreement in fleet.agreements if agreement.criterion)
     agreements = names.listed(short_agreement(of, same_node_of(of, verdict)) for of in deciding)
     groups = names.counted(len(fleet.groups), "group")
-    unapplied = [printable(note.name) for note in fleet.notes if note.kind == "limit-not-applied"]
-    return say(
-        "fleet",
-        fleet.outcome,
-        same=fleet.counts.get(Outcome.SAME, 0),
-        measured=fleet.measured,
-        nodes=names.counted(fleet.nodes, "node"),
-        match="matches" if fleet.nodes == 1 else "match",
-        groups=groups,
-        of_groups=say("of_groups", groups=groups) if fleet.groups else "",
-        within=say("within", agreements=agreements) if agreements else "",
-        unapplied=say("unapplied", limits="; ".join(unapplied)) if unapplied else "",
-    )
+    unapplied = "; ".join(printable(note.name) for note in fleet.notes if note.kind == "limit-not-applied")
+    ends = {"of_groups": say("of_groups", groups=groups) if fleet.groups else ""}
+    ends["within"] = say("within", agreements=agreements) if agreements else ""
+    ends["unapplied"] = say("unapplied", limits=unapplied) if unapplied else ""
+    counts = {"same": fleet.counts.get(Outcome.SAME, 0), "measured": fleet.measured, "groups": groups}
+    match, nodes = "matches" if fleet.nodes == 1 else "match", names.counted(fleet.nodes, "node")
+    return say("fleet", fleet.outcome, nodes=nodes, match=match, **counts, **ends)
 
 
 def not_same(verdict: Verdict, with_findings: Mapping[str, Finding]) -> list[str]:
