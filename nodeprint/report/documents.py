@@ -122,10 +122,7 @@ def _figure_files(
 
 
 def site_texts(campaign: Path) -> SiteTexts:
-    """The logo and texts of the campaign's `site` keys; empty where it has no configuration.
-
-    Raises NodeprintError where the logo cannot be read, or is neither PNG nor SVG.
-    """
+    """The logo and texts of `site` in the configuration, if any. Raises NodeprintError for an unusable logo."""
     path = campaign / "config.yaml"
     site = config.kept(campaign).site if path.is_file() else Site()
     texts = {key: getattr(site, key) for key in _SITE_TEXTS}
@@ -206,10 +203,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def own(self) -> frozenset[str]:
-        """The nodes with files of their own: the requested ones, or else the nodes with findings.
-
-        A single node has cluster.pdf instead. If figures are saved, every measured node is included.
-        """
+        """The nodes with files: requested, with findings (of several nodes), or if figures are saved, measured."""
         if self.nodes is not None:
             return frozenset(self.called.text(node) for node in self.nodes)
         nodes = self.source.verdict.nodes
@@ -298,10 +292,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         return document, content
 
     def first(self, printed: Sequence[Printed], most_findings: int = cluster.MOST_FINDINGS) -> Document:
-        """The document of the cluster: its own page, those of the nodes that differ most, and the method.
-
-        The page of an only node says all that the cluster's would.
-        """
+        """The document of the cluster: its page (unless a node is alone), those of some nodes, and the method."""
         source = self.source
         pages = {node_files.node: node_files.page for node_files in printed if node_files.page is not None}
         links = {name: Reference(name, file=file_name(name)) for name in self.own}

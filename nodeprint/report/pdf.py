@@ -133,10 +133,7 @@ def line(text: str, *, keep: bool = False) -> str:
 
 
 def drawable(text: str) -> str:
-    """Return `text` in characters of the fonts, with a box for each missing one.
-
-    Accents without a matching character and characters that only join letters are dropped.
-    """
+    """Return `text` in characters of the fonts, boxes for others; what only accents or joins letters is dropped."""
     if text.isascii():
         return text
     return _NOT_ASCII.sub(lambda letter: _drawn(letter[0]), unicodedata.normalize("NFC", text))

@@ -90,11 +90,7 @@ def _table(table: Table, columns: int) -> list[str]:
 
 
 def _rows(rows: Sequence[Sequence[str]], align: str, wide: int, room: int) -> list[list[str]]:
-    """Return the lines of each row.
-
-    The `wide` column wraps in the remaining width. If that is too narrow, or no column is wide, the first column gets
-    its own line, and the others follow below.
-    """
+    """Return the lines of each row; if the columns do not fit, the first has its own line above the others."""
     if len(rows[0]) == 1:
         return [_wrapped(row[0], room) for row in rows]
     if (widths := _widths(rows, wide, room)) is not None:

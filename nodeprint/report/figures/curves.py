@@ -69,10 +69,7 @@ def lines(each: Sequence[xr.Dataset], x_title: str, y_title: str, **how: Any) ->
 
 @primitive(lambda data, width: Frame(width, 34.0 if data.attrs.get("bars") else 42.0))
 def curve(ax: Axes, data: xr.Dataset, style: Style) -> None:
-    """Draw the lines with their ranges, told apart by color, dashes and markers, before the tolerance if there is one.
-
-    Points with a coordinate `changed` that is true get a vertical line.
-    """
+    """Draw lines with ranges before the tolerance, if any; a vertical line where a coordinate `changed` is true."""
     tolerance_band.draw(ax, data, style)
     timed = np.issubdtype(data.x.dtype, np.datetime64)
     x = mdates.date2num(data.x.to_numpy()) if timed else data.x.to_numpy()  # type: ignore[no-untyped-call]

@@ -61,10 +61,7 @@ def of_nodes(
 
 
 def of_groups(groups: Sequence[Group], place: str) -> xr.Dataset | None:
-    """The nodes of a split fleet in the component (`place`) that separates its groups, from the middle of the first.
-
-    None if the verdict does not have these differences.
-    """
+    """The nodes of a split fleet in the component (`place`) that separates them, from the first group; or None."""
     apart = next((group for group in groups if group.differences), None)
     if apart is None:
         return None

@@ -21,10 +21,7 @@ from nodeprint.report.names import message_size
 
 
 def medians(verdict: FabricVerdict, *, smallest: bool = False) -> xr.Dataset:
-    """Return the medians over runs, node by node, with switches or racks as brackets; nodes of findings are marked.
-
-    With several message sizes, the medians are those of the deciding size, or of the `smallest`, which has no findings.
-    """
+    """Return medians over runs, node by node, of the deciding size or the `smallest`; nodes of findings are marked."""
     shown = verdict.shown
     values = np.array(verdict.smallest_ns if smallest else shown.median, dtype=np.float64)
     unit = shown_unit("ns" if smallest else shown.unit, values)

@@ -28,10 +28,7 @@ def title_of(variable: xr.DataArray) -> str:
 
 
 def table(data: xr.Dataset | Sequence[xr.Dataset]) -> pd.DataFrame:
-    """A row for each point at which a variable has a value, with its coordinates; columns have titles with units.
-
-    A symmetric matrix has each pair once. Several datasets are below each other.
-    """
+    """A row for each point with a value, with its coordinates; a symmetric matrix has each pair once."""
     if not isinstance(data, xr.Dataset):
         return pd.concat([table(each) for each in data], ignore_index=True)
     if data.attrs.get("symmetric"):

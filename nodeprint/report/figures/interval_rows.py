@@ -57,10 +57,7 @@ def of_finding(finding: Finding, *, share: bool = False) -> xr.Dataset:
 
 
 def of_component(deviations: xr.Dataset, measurement: str, component_type: str, place: str) -> xr.Dataset:
-    """The difference of every node in one component, the smallest first, from the table of deviations.
-
-    Several jobs are pooled. Intervals are simultaneous. Raises NodeprintError if the table has no such component.
-    """
+    """The difference of every node in one component, the smallest first. Raises NodeprintError if there is none."""
     wanted = (deviations.measurement == measurement) & (deviations.component_type == component_type)
     columns = np.flatnonzero((wanted & (deviations.place == place)).to_numpy())
     if not len(columns):

@@ -194,10 +194,7 @@ def of_differences(data: xr.Dataset, tolerance: float | None, least: float = LEA
 
 
 def drawn_slots(quantity: Measured) -> Ints:
-    """Return the slots of a matrix: those with more than one pair.
-
-    A core's second thread, measured only with the first, thus has no row. A machine with one pair has both slots.
-    """
+    """Return the slots with more than one pair, which a second thread measured only with the first has not."""
     count = np.bincount(quantity.pairs.ravel(), minlength=len(quantity.layout.slots))
     return np.flatnonzero(count > (1 if count.max(initial=0) > 1 else 0))
 

@@ -41,10 +41,7 @@ def table_of(
 
 
 def agreements_of(verdict: Verdict, nodes: Sequence[str] = ()) -> xr.Dataset | None:
-    """The smallest tolerance at which a node would be the same, as a share of the tolerance, by node and metric.
-
-    Nodes with the largest are on top. A node is the same in a metric up to 1. None if no node has an agreement.
-    """
+    """The smallest tolerance at which nodes would be the same, as a share of it, by metric; None without any."""
     chosen = nodes or [name for name, node in verdict.nodes.items() if node.agreements]
     shares = {name: {of.metric: of.share for of in verdict.nodes[name].agreements} for name in chosen}
     metrics = list(dict.fromkeys(metric for of_node in shares.values() for metric in of_node))
@@ -86,10 +83,7 @@ def numa(levels: NodeLevels, node: str, stream: str = "") -> xr.Dataset:
 
 
 def block_medians(levels: NodeLevels, node: str) -> xr.Dataset | None:
-    """Medians of the pairs between parts of a node, CCD by CCD or the like, at the first home, in the unit of figures.
-
-    Rows and columns are the numbers of parts, with their socket. None if no level of the node has several parts.
-    """
+    """Medians of pairs between parts, at the first home, in the unit of figures; None if no level has several."""
     values, slots = at_first_home(levels, node)
     for level in _LEVELS:
         of_slots = levels.quantity.layout.slots[slots][:, [SOCKET, level]]
@@ -105,10 +99,7 @@ def block_medians(levels: NodeLevels, node: str) -> xr.Dataset | None:
 
 
 def blocks(levels: NodeLevels, node: str) -> xr.Dataset | None:
-    """Medians between parts, with numbers. Colors cover the values between parts of one socket.
-
-    On a scale with other sockets these would all look the same. None if CPUs are as few as parts.
-    """
+    """Medians between parts, in colors of those of one socket, which a scale of all would not tell apart."""
     data = block_medians(levels, node)
     if data is None or len(drawn_slots(levels.quantity)) <= data.sizes["row"]:
         return None

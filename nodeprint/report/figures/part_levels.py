@@ -189,10 +189,7 @@ def name_below(
 
 
 def subplots(ax: Axes, rows: int, columns: int) -> list[Axes]:
-    """Return axes in rows and columns within the area of `ax`, from left to right and from the top.
-
-    `ax` itself becomes the lower left one.
-    """
+    """Return axes in rows and columns, from the top, in the area of `ax`, which becomes the lower left one."""
     spec, figure, lower_left = ax.get_subplotspec(), root_of(ax), (rows - 1) * columns
     if spec is None:
         at = ax.get_position()

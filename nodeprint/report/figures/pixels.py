@@ -113,10 +113,7 @@ def wrapped(title: str, points: float, style: Style) -> str:
 
 
 def value_limits(*arrays: Floats) -> tuple[float, float]:
-    """Return one scale for several arrays: all but the outermost thousandth, with a span of at least 10%.
-
-    The least span makes values that are all alike look alike.
-    """
+    """Return one scale: all but the outermost thousandth; a span of at least 10%, so that like values look alike."""
     finite = np.concatenate([values[np.isfinite(values)] for values in arrays]) if arrays else np.zeros(0)
     if not finite.size:
         return 0.0, 1.0

@@ -99,11 +99,7 @@ def node(name: str, of_node: NodeVerdict, verdict: Verdict) -> tuple[Block, ...]
 
 
 def remarks(folder: Path, verdict: Verdict) -> list[str]:
-    """Facts that no outcome states.
-
-    These are settings that differ, nodes to remeasure, malformed records, a preset that leaves measurements out,
-    pinning without likwid, and clocks that are off.
-    """
+    """Facts that no outcome states: settings that differ, nodes to remeasure, records, presets, pinning, clocks."""
     nodes = verdict.nodes
     differing: dict[str, list[str]] = {}
     for name, of_node in sorted(nodes.items()):
@@ -192,11 +188,7 @@ def of_nodes(nodes: Mapping[str, NodeVerdict], origin: str = "", *, marked: bool
 
 
 def medians(nodes: Mapping[str, NodeVerdict], first: str = "", *, marked: bool = False) -> tuple[Block, ...]:
-    """A row per class of pairs and per kind of memory, bandwidth and clock.
-
-    It has the median with the 95% interval of one node, or with the lowest and the highest of several nodes. Disturbed
-    values have an asterisk; so have all if they are `marked`.
-    """
+    """A row per class of pairs and kind of cell, with interval or extremes; marked values have an asterisk."""
     by_key: dict[_Key, list[_Value]] = {}
     for of_node in nodes.values():
         for key, value in _values(of_node):

@@ -147,11 +147,7 @@ def _next(campaign: Campaign, node: str, remedy: str) -> str:
 
 
 def _between_cores(campaign: Campaign) -> list[Section]:
-    """Return two nodes side by side and the differences of all nodes, for core-to-core latency and for messages.
-
-    Differences of messages appear if they show a finding, or if nothing else was measured. A split fleet starts with
-    the differences and shows only figures of the measurement that splits it. The messages of two nodes always appear.
-    """
+    """Return two nodes and the differences of all: of a split fleet and of messages, differences only with findings."""
     fleet, nodes = campaign.verdict.fleet, campaign.verdict.nodes
     is_split = fleet.outcome is FleetOutcome.SPLIT
     odd = {group.measurement for group in fleet.groups}
@@ -169,10 +165,7 @@ def _between_cores(campaign: Campaign) -> list[Section]:
 
 
 def _machines(campaign: Campaign) -> list[Block]:
-    """Return machines without peers side by side, with medians and the structure of imported matrices.
-
-    A sentence lists the machines without a figure.
-    """
+    """Return machines without peers side by side, with the structure of imported ones, and those left out."""
     shown, left_out = pictures.machines(campaign)
     blocks: list[Block] = []
     for name in pictures.machines_in_order(campaign)[: pictures.MOST_MACHINES if shown else 0]:

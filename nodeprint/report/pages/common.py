@@ -135,10 +135,7 @@ def _median(figures: Sequence[ClassFigure | CellFigure]) -> str:
 
 
 def class_table(classes: tuple[ClassFigure, ...]) -> Table:
-    """Return the medians of classes of pairs.
-
-    Few pairs of a mixture are near its median, so each of its groups has a row.
-    """
+    """Return medians of classes of pairs; of a mixture, few of whose pairs are near it, those of its groups."""
     rows: list[tuple[Cell, ...]] = []
     several = len({(figure.measurement, figure.home) for figure in classes}) > 1  # the heading names a single one
     for figure in classes:
@@ -171,10 +168,7 @@ def cell_table(cells: tuple[CellFigure, ...]) -> Table:
 
 
 def main_cells(verdict: NodeVerdict) -> Table:
-    """Return the table of the main results: memory latency and bandwidth, caches and clocks.
-
-    Rows whose worst place is that of a finding have it: a median over all places is not that of the finding.
-    """
+    """Return the table of the main results; a row has its worst place if a finding is there."""
     cells = []
     for cell in (cell for cell in verdict.cells if is_on_paper(cell.measurement)):
         wheres = (finding.component.where for finding in verdict.counted if finding.measurement == cell.measurement)

@@ -134,10 +134,7 @@ class Campaign:
         return newest if values is newest.values else replace(newest, values=values)
 
     def peers(self, node: str, levels: NodeLevels, group: str | None = None) -> tuple[str, ...]:
-        """Return nodes of the same group without a finding of the measurement, SAME first, spread over the fleet.
-
-        If every node of the group has such a finding, its other nodes are returned.
-        """
+        """Return nodes of the group without a finding of the measurement (or with, if all have one), SAME first."""
         nodes, measurement = self.verdict.nodes, levels.quantity.measurement
         group = nodes[node].group if group is None else group
         alike = [name for name in levels.rows if name != node and name in nodes and nodes[name].group == group]

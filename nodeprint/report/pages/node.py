@@ -196,11 +196,7 @@ def _identity(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
 def _matrix(
     campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job], *, messages: bool = False
 ) -> list[Block]:
-    """Return the first measurement of pairs, of cache lines or of `messages`.
-
-    It has the matrix, differences from the peers, numbers between components, groups detected without labels, and
-    medians by class. Messages also have a histogram with its extremes.
-    """
+    """Return the first measurement of pairs, cache lines or `messages`: matrix, differences, groups, medians."""
     measured = pictures.between_cores(campaign, node, messages=messages)
     if not measured:
         return [] if messages or campaign.measurements(node, pairs=True) else [class_table(verdict.classes)]
@@ -354,11 +350,7 @@ MOST_PAIRS = 16
 
 
 def mapped_twice(curves_of_job: Sequence[JobMeasurement]) -> Iterator[Block]:
-    """The seconds of pairs that work in memory that is mapped twice, as xcpumemperf's table has them.
-
-    Each measurement of the ring has a table of its pairs with their averages, medians over passes and runs; nothing of
-    records without seconds.
-    """
+    """The seconds of pairs in memory that is mapped twice, with their averages, as in xcpumemperf's table."""
     for data in curves_of_job:
         if (data.header["kernel"], data.header["operation"]) == ("remap", "ring") and set(_SECONDS) <= set(
             data.columns

@@ -221,10 +221,7 @@ def matrices(campaign: Campaign, node: str, measurement: str, width: float = LAR
 
 
 def inside_sockets(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
-    """Draw the first matrix of a large machine on the scale of its pairs inside a socket.
-
-    It is omitted if the scale of all pairs already distinguishes these pairs, or if the matrix is small.
-    """
+    """Draw the first matrix on the scale of pairs inside a socket, if that of all pairs shows them as one."""
     data = matrix.inside_sockets(matrix.of_node(campaign.levels(measurement, node), node))
     if data is None:
         return
@@ -431,10 +428,7 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
 
 
 def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture]:
-    """Draw a typical node's matrix and that of the most different node, or of a second one, on one scale.
-
-    Messages also have their histograms, minima, means and maxima, as LinkTest shows them.
-    """
+    """Draw matrices of a typical and another node on one scale; of messages also histograms with extremes."""
     for measurement, names_of in itertools.islice(_kinds(campaign, messages), 1):
         if len(names_of) < 2 or campaign.verdict.fleet.outcome is FleetOutcome.NO_PEERS:
             continue

@@ -15,10 +15,7 @@ from nodeprint.settings.texts import say, texts
 
 
 def short_agreement(agreement: Agreement, node: str = "") -> str:
-    """An agreement in a list: `core-to-core latency 1.4% of 4% (same CCD)`, of several nodes with the one that has it.
-
-    Tolerances differ by component, so a value without its component and tolerance would not be true of the others.
-    """
+    """An agreement in a list, with its component and tolerance: `core-to-core latency 1.4% of 4% (same CCD)`."""
     values = {key: names.tolerance(getattr(agreement, key)) for key in ("within", "tolerance")}
     metric, component = named("metrics", agreement.metric), names.scoped(agreement.component)
     return say("agreement_short", metric=metric, component=component, node=of_node(node), **values)

@@ -139,10 +139,7 @@ def disturbance(disturbance: Disturbance) -> str:
 
 
 def disturbed(verdict: Verdict) -> list[str]:
-    """Return a line for each kind of disturbance in data that count, with its nodes and the worst of them.
-
-    These lines precede all others.
-    """
+    """Return a line for each kind of disturbance in data that count, with its nodes and the worst of them."""
     by_kind: dict[str, dict[str, Disturbance]] = {}
     for name, member in verdict.nodes.items():
         for seen in (seen for seen in member.disturbances if not seen.invalid):
@@ -180,10 +177,7 @@ def untaken(verdict: Verdict) -> list[str]:
 
 
 def busy_during_job(campaign: Path, name: str) -> str:
-    """Return which other programs took time from the CPUs during the newest job of a node; empty if none is known.
-
-    They are known on the machine that the main job runs on.
-    """
+    """Return which other programs took CPU time during a node's newest job here; empty if none is known."""
     load = other_load.kept(campaign / "nodes" / name)
     return load.text("took") if load is not None and load.is_busy else ""
 

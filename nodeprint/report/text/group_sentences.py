@@ -109,11 +109,7 @@ Figure = tuple[str, str, str]
 
 
 def also_apart(verdict: Verdict) -> Iterator[str]:
-    """Describe further measurements in which a group differs from its reference group.
-
-    The medians differ by more than the smallest tolerance of the measurement, and the ranges of the groups do not
-    overlap.
-    """
+    """Describe measurements in which groups are apart: medians beyond the tolerance, and ranges without overlap."""
     tolerances: dict[str, float] = {}
     for limit in verdict.fleet.limits:
         tolerances[limit.measurement] = min(limit.tolerance, tolerances.get(limit.measurement, math.inf))

@@ -55,11 +55,7 @@ def first_line(verdict: Verdict) -> str:
 
 
 def headline(verdict: Verdict) -> list[str]:
-    """Return the sentences below the outcome, on page 1 and in a terminal.
-
-    They cover decisive disturbance, the count of matching nodes and the names of the others, the worst node, and
-    deciding and missing metrics.
-    """
+    """Return the sentences below the outcome: decisive disturbance, counts, the worst node, deciding metrics."""
     worst_findings = {
         name: finding for name, node in verdict.nodes.items() if (finding := worst_finding(node)) is not None
     }

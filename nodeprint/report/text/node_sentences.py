@@ -48,10 +48,7 @@ class NodeLine(msgspec.Struct, frozen=True):
 
 
 def node_lines(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] = ()) -> list[NodeLine]:
-    """Return a line per node, the worst first; `groups` are the fleet's groups.
-
-    More than MOST_SINGLE nodes with the same explanation share a line. So do the nodes in one group of a split fleet.
-    """
+    """Return a line per node, the worst first; nodes share it if more than MOST_SINGLE, or a group, are alike."""
     alike: dict[tuple[Any, ...], list[str]] = {}
     for name, node in nodes.items():
         alike.setdefault(_kind(node), []).append(name)

@@ -106,11 +106,7 @@ def placement_sentences(
 
 
 def placement_of_node(levels: NodeLevels, node: str, fingerprint: Mapping[str, object]) -> list[str]:
-    """Describe placement by a node's core-to-core latency at the first home; nothing for messages.
-
-    Components come from its labels, or without labels from the detected groups. The current CPU isolation settings are
-    included.
-    """
+    """Describe placement by latency at the first home, by labels or detected groups, and CPU isolation settings."""
     quantity = levels.quantity
     if quantity.quantity != "hop" or len(quantity.layout.slots) < 3:
         return []

@@ -48,11 +48,7 @@ def measured(measurement: str) -> str:
 
 
 def noun_phrase(of: Finding | Agreement) -> str:
-    """Name a component with its metric.
-
-    `core 37 (CPU 37)` implies the latency of its pairs; otherwise, `memory bandwidth of NUMA node 1`. For a metric of a
-    table, the metric and component.
-    """
+    """Name a component with its metric, which `core 37 (CPU 37)` implies: `memory bandwidth of NUMA node 1`."""
     if isinstance(of, Finding) and of.of_limit and not is_metric(of.measurement):
         return f"{measured(of.measurement)} ({names.row(str(of.component.where['figure']))})"
     if isinstance(of, Finding) and is_metric(of.measurement):
