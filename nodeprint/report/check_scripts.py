@@ -86,11 +86,12 @@ def command(node: str, number: int) -> str:
 
 def again(jobs: Sequence[Job], findings: Sequence[Finding]) -> list[Again]:
     """Pair each finding with its measurement in the newest of a node's jobs that has one."""
-    return [
-        Again(finding, next((job.measured[name].header for job in reversed(jobs) if name in job.measured), {}))
-        for finding in findings
-        for name in [finding.measurement]
-    ]
+    return [Again(finding, header(jobs, finding.measurement)) for finding in findings]
+
+
+def header(jobs: Sequence[Job], measurement: str) -> Mapping[str, Any]:
+    """Return the header of a measurement's records in the newest job that has it; empty without any."""
+    return next((job.measured[measurement].header for job in reversed(jobs) if measurement in job.measured), {})
 
 
 def named(verdict: Verdict) -> Verdict:

@@ -78,9 +78,17 @@ def write(
     The output is deterministic. Raises NodeprintError if there is no verdict, a node is not part of it, or a file
     cannot be written.
     """
-    saved_to = _figure_files(campaign, out, figures, figure_width, figure_style, pseudonyms)
+    if figures and figure_width and not render.LEAST_MM <= figure_width <= render.MOST_MM:  # neither does nan
+        advice = f"specify {render.LEAST_MM} to {render.MOST_MM}, or 0 for a column or a page"
+        raise NodeprintError(f"'{figure_width:g}' is not a width of figures in mm", key="--width", advice=advice)
+    target = out or campaign / ("published" if pseudonyms else "report")
+    if not out:
+        files.refuse_links(target, target / "tables", target / "figures")
+    saved_to = FigureFiles(target / "figures", figure_width, figure_style) if figures else None
+    if saved_to is not None:
+        saved_to.in_style  # noqa: B018 (raises if the style is unusable, before drawing)
     own = tuple(nodes) if nodes is not None else None if of_nodes else ()
-    task = Task(campaign, _target(campaign, out, pseudonyms), own, saved_to, pseudonyms, alone=nodes is not None)
+    task = Task(campaign, target, own, saved_to, pseudonyms, alone=nodes is not None)
     if nodes is not None and not nodes:
         raise NodeprintError("names no node", key="--nodes", advice="name one or several, as in cn[001-004],gpu7")
     if unknown := [node for node in nodes or () if node not in task.names]:
@@ -99,45 +107,21 @@ def write(
     return [document_path, single_file, *tables, *paths, *saved]
 
 
-def _target(campaign: Path, out: Path | None, pseudonyms: bool) -> Path:
-    if out:
-        return out
-    own = campaign / ("published" if pseudonyms else "report")
-    files.refuse_links(own, own / "tables", own / "figures")
-    return own
-
-
-def _figure_files(
-    campaign: Path, out: Path | None, figures: bool, width: float, style: Path | None, pseudonyms: bool
-) -> FigureFiles | None:
-    """Return the destination of figures; raises NodeprintError if the style or width is unusable, before drawing."""
-    if not figures:
-        return None
-    if width and not render.LEAST_MM <= width <= render.MOST_MM:  # neither does nan
-        advice = f"specify {render.LEAST_MM} to {render.MOST_MM}, or 0 for a column or a page"
-        raise NodeprintError(f"'{width:g}' is not a width of figures in mm", key="--width", advice=advice)
-    saved_to = FigureFiles(_target(campaign, out, pseudonyms) / "figures", width, style)
-    saved_to.in_style  # noqa: B018
-    return saved_to
-
-
 def site_texts(campaign: Path) -> SiteTexts:
     """The logo and texts of `site` in the configuration, if any. Raises NodeprintError for an unusable logo."""
     path = campaign / "config.yaml"
     site = config.kept(campaign).site if path.is_file() else Site()
-    texts = {key: getattr(site, key) for key in _SITE_TEXTS}
-    return SiteTexts(_image(site.logo, path) if site.logo else None, **texts)
-
-
-def _image(logo: str, config_path: Path) -> bytes:
+    texts, logo = {key: getattr(site, key) for key in _SITE_TEXTS}, Path(site.logo)
+    if not site.logo:
+        return SiteTexts(None, **texts)
     try:
-        content = Path(logo).read_bytes()
+        content = logo.read_bytes()
     except OSError as error:
-        raise unreadable(Path(logo), error) from error
+        raise unreadable(logo, error) from error
     if not content.startswith(b"\x89PNG") and b"<svg" not in content[:2000]:
-        advice = f"name a PNG or SVG file at site.logo of {config_path}"
-        raise NodeprintError("is neither PNG nor SVG", where=Path(logo), key="site.logo", advice=advice)
-    return content
+        advice = f"name a PNG or SVG file at site.logo of {path}"
+        raise NodeprintError("is neither PNG nor SVG", where=logo, key="site.logo", advice=advice)
+    return SiteTexts(content, **texts)
 
 
 def file_name(node: str) -> str:

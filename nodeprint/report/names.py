@@ -10,7 +10,6 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from ClusterShell.NodeSet import NodeSet
 
-from nodeprint.data.places import homes
 from nodeprint.data.places.layout import ALL_PAIRS, CLASSES
 from nodeprint.data.places.measured import models
 from nodeprint.errors import printable
@@ -354,11 +353,6 @@ def _class(where: Where) -> str:
     if "to_socket" in where:
         return say("socket_link", first=where["socket"], second=where["to_socket"], name=name)
     return f"pairs of the {name}" + (f" on socket {where['socket']}" if "socket" in where else "")
-
-
-def home(number: int) -> str:
-    """Name the home of the lines: `home NUMA node 1`; empty if it follows from the policy."""
-    return homes.named(number)
 
 
 def runs(names: Sequence[str]) -> str:

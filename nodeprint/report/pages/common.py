@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from nodeprint.data.places import homes
 from nodeprint.data.places.layout import NAMES
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Certainty
@@ -139,7 +140,7 @@ def class_table(classes: tuple[ClassFigure, ...]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     several = len({(figure.measurement, figure.home) for figure in classes}) > 1  # the heading names a single one
     for figure in classes:
-        words = (text.measured(figure.measurement), names.home(figure.home)) if several else ()
+        words = (text.measured(figure.measurement), homes.named(figure.home)) if several else ()
         where = ", ".join(filter(None, words))
         runs = str(figure.runs)
         if figure.groups and not figure.runs_disagree:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from statistics import median
 
+from nodeprint.data.places import homes
 from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import FleetOutcome
@@ -52,7 +53,7 @@ def _table(nodes: Mapping[str, NodeVerdict], shown: Callable[[str], bool]) -> Ta
 
 def _of_node(node: NodeVerdict) -> Iterator[tuple[_Key, tuple[float, float]]]:
     for figure in (figure for figure in node.classes if not figure.runs_disagree):
-        words = ", ".join(filter(None, (text.measured(figure.measurement), names.home(figure.home))))
+        words = ", ".join(filter(None, (text.measured(figure.measurement), homes.named(figure.home))))
         for group, ns in (figure.groups or {"": figure.median_ns}).items():
             of = ", ".join(filter(None, (figure.name, group)))
             yield (figure.measurement, words, of, "ns"), (ns, math.nan)

@@ -6,13 +6,12 @@ doi:10.1145/2807591.2807644). Each answer uses the campaign's own values.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from nodeprint import __version__
 from nodeprint.data.job.jobs import Job, JobMeasurement
 from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
-from nodeprint.report import names, text
+from nodeprint.report import check_scripts, names, text
 from nodeprint.report.pages.blocks import Block, FactList, FactRows, Page, Section, Table, Text, sections
 from nodeprint.report.pages.common import appendix, facts
 from nodeprint.report.pages.judged_campaign import Campaign
@@ -29,12 +28,6 @@ def of_jobs(jobs: Sequence[Job]) -> How:
     for job in jobs:
         newest |= job.measured
     return tuple((name, _facts(name, measured, jobs)) for name, measured in sorted(newest.items()))
-
-
-def header(jobs: Sequence[Job], measurement: str) -> Mapping[str, Any]:
-    """Return the header of a measurement's records in the newest job that has it; empty without any."""
-    headers = [job.measured[measurement].header for job in jobs if measurement in job.measured]
-    return headers[-1] if headers else {}
 
 
 def _facts(name: str, measured: JobMeasurement, jobs: Sequence[Job]) -> FactRows:
@@ -69,7 +62,7 @@ def brief(campaign: Campaign) -> tuple[Block, ...]:
     first = next((name for name, node in verdict.nodes.items() if node.jobs), "")
     jobs = campaign.jobs(first) if first else ()
     kernels = dict.fromkeys(
-        str(header(jobs, name).get("kernel", ""))
+        str(check_scripts.header(jobs, name).get("kernel", ""))
         for name in (*campaign.measurements(first, pairs=True), *campaign.measurements(first, pairs=False))
     )
     imported = [head for job in jobs for m in job.measured.values() if (head := m.header.get("imported"))]
@@ -173,7 +166,7 @@ def answers(campaign: Campaign, nodes: Sequence[NodeVerdict]) -> FactRows:
 
 def tested(jobs: Sequence[Job], measurements: Sequence[str]) -> tuple[Block, ...]:
     """Describe each measurement in plain words, for a reader who has only the node report."""
-    kernels = {name: str(header(jobs, name).get("kernel", "")) for name in dict.fromkeys(measurements)}
+    kernels = {name: str(check_scripts.header(jobs, name).get("kernel", "")) for name in dict.fromkeys(measurements)}
     return tuple(
         Text(f"{text.sentence(text.measured(name))}: {of.test}")
         for name, kernel in kernels.items()

@@ -74,7 +74,9 @@ def page(campaign: Campaign, node: str, jobs: Sequence[Job] | None = None, *, co
     verdict = campaign.verdict.nodes[node]
     jobs = campaign.jobs(node) if jobs is None else jobs
     blocks = [
-        finding_block(campaign, node, finding, number, method.header(jobs, finding.measurement), is_first=number == 1)
+        finding_block(
+            campaign, node, finding, number, check_scripts.header(jobs, finding.measurement), is_first=number == 1
+        )
         for number, finding in enumerate(verdict.counted[: None if complete else MOST_FINDINGS], 1)
     ]
     shown, rest = blocks[:MOST_FINDINGS], blocks[MOST_FINDINGS:]
@@ -157,7 +159,7 @@ def _further(node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> tuple[Bloc
     """Return findings without figures, one row each with its check command, and the number of the remaining ones."""
     rows = []
     for number, finding in enumerate(verdict.counted[MOST_FINDINGS:_MOST_ROWS], MOST_FINDINGS + 1):
-        why_not = check_scripts.Again(finding, method.header(jobs, finding.measurement)).why_not
+        why_not = check_scripts.Again(finding, check_scripts.header(jobs, finding.measurement)).why_not
         row: dict[str, Cell] = {
             "further findings": text.component_in_words(finding),
             "by": names.signed(finding.effect),
@@ -234,7 +236,7 @@ def _messages(levels: NodeLevels, node: str, jobs: Sequence[Job]) -> FactList:
     name = levels.quantity.measurement
     runs = next((job.measured[name].runs for job in reversed(jobs) if name in job.measured), ())
     slowest = [pair for run in runs for pair in run.get("slowest_again", ())]
-    return FactList(message_rates.facts(levels.of(node), method.header(jobs, name), slowest), 2)
+    return FactList(message_rates.facts(levels.of(node), check_scripts.header(jobs, name), slowest), 2)
 
 
 def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> list[Block]:

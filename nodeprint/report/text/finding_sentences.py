@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 
+from nodeprint.data.places import homes
 from nodeprint.data.places.measured import is_metric, models
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Certainty
@@ -115,7 +116,7 @@ def _finding_sentence(finding: Finding) -> str:
         term = terms().get(finding.component.term)
         words = (term.sentence if term is not None else "") or texts()["finding_cells"]
         return str(words).format(place=place, **{**values, **points})
-    at_home = names.home(finding.home)
+    at_home = homes.named(finding.home)
     place += f", with lines at the {at_home}," if at_home else ""
     # the pairs that the values in ns belong to
     of = names.scope(finding.component) if finding.figures_of is None else names.within(finding.figures_of)

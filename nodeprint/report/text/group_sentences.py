@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 
+from nodeprint.data.places import homes
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import FleetOutcome
 from nodeprint.judge.verdict import Finding, Group, NodeVerdict, Shared, Verdict
@@ -143,7 +144,7 @@ def medians_over(nodes: Sequence[NodeVerdict]) -> Mapping[Figure, list[float]]:
     for node in nodes:
         classes = ((figure, name, value) for figure in node.classes for name, value in figure.medians.items())
         of_node: dict[Figure, float] = {
-            (figure.measurement, ", ".join(filter(None, (name, names.home(figure.home)))), "ns"): value
+            (figure.measurement, ", ".join(filter(None, (name, homes.named(figure.home)))), "ns"): value
             for figure, name, value in classes
         }
         cells = (cell for cell in node.cells if cell.unit != "share" and cell.median > 0)

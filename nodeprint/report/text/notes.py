@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from nodeprint.data.places import homes
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import (
     FleetVerdict,
@@ -139,7 +140,7 @@ def over_time(verdict: Verdict) -> list[str]:
 
 
 def _over(effect: TimeEffect) -> str:
-    details = filter(None, (named("component_types", effect.component_type), names.home(effect.home)))
+    details = filter(None, (named("component_types", effect.component_type), homes.named(effect.home)))
     return f"{measured(effect.measurement)} ({', '.join(details)})"
 
 
