@@ -43,8 +43,14 @@ def _numa(fields: Fingerprint) -> str:
 
 #: Facts by name: a key of the fingerprint, or a function of it.
 _FACTS: Mapping[str, str | Callable[[Fingerprint], str]] = {
-    **{"processors": _processors, "memory": _memory, "NUMA, SMT": _numa},
-    **{"product": "product", "BIOS": "bios", "microcode": "microcode", "Linux": "kernel", "system": "os"},
+    "processors": _processors,
+    "memory": _memory,
+    "NUMA, SMT": _numa,
+    "product": "product",
+    "BIOS": "bios",
+    "microcode": "microcode",
+    "Linux": "kernel",
+    "system": "os",
 }
 
 

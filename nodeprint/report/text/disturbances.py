@@ -126,16 +126,12 @@ def disturbance(disturbance: Disturbance) -> str:
         return differ(disturbance)
     if disturbance.kind not in texts()["disturbances"]:
         return f"{disturbance.kind}: {printable(disturbance.detail, 200)}"
-    of, run = disturbance.measurement, disturbance.run
-    values = {
-        "share": names.percent(disturbance.share),
-        "value": f"{disturbance.value:.4g}",
-        "measurement": measured(of) if of else "the measurement",
-        **{"run": f" in {run}" if run else "", "job": run.partition("/")[0], "run_number": run.partition("/run")[2]},
-        **{"cpus": f" on {cpus}" if cpus else "", "cpus_alone": cpus or "its CPUs"},
-        "detail": printable(disturbance.detail, 300),
-    }
-    return say("disturbances", disturbance.kind, **values, **_ends(disturbance))
+    of, (job, _, run_number) = disturbance.measurement, disturbance.run.partition("/run")
+    values = {"share": names.percent(disturbance.share), "value": f"{disturbance.value:.4g}"}
+    values |= {"measurement": measured(of) if of else "the measurement", "detail": printable(disturbance.detail, 300)}
+    values |= {"cpus": f" on {cpus}" if cpus else "", "cpus_alone": cpus or "its CPUs"}
+    values |= {"run": f" in {disturbance.run}" if disturbance.run else "", "job": job.partition("/")[0]}
+    return say("disturbances", disturbance.kind, run_number=run_number, **values, **_ends(disturbance))
 
 
 def disturbed(verdict: Verdict) -> list[str]:
