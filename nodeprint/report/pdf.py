@@ -133,7 +133,7 @@ def line(text: str, *, keep: bool = False) -> str:
 
 
 def drawable(text: str) -> str:
-    """Return `text` in characters of the fonts, boxes for others; what only accents or joins letters is dropped."""
+    """Return `text` in characters of the fonts, boxes for others; unmatched accents and joiners are dropped."""
     if text.isascii():
         return text
     return _NOT_ASCII.sub(lambda letter: _drawn(letter[0]), unicodedata.normalize("NFC", text))

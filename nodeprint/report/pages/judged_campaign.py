@@ -31,7 +31,7 @@ _MOST_PEERS = 15
 
 
 class FigureFiles(msgspec.Struct, frozen=True):
-    """Where figures are saved, their width in mm (0: as on the page), and a style that extends the report's."""
+    """The folder of saved figures, their width in mm (0: as on the page), and a style that extends the report's."""
 
     folder: Path
     width: float = 0.0

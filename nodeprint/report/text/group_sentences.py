@@ -110,7 +110,7 @@ Figure = tuple[str, str, str]
 
 
 def also_apart(verdict: Verdict) -> Iterator[str]:
-    """Describe measurements in which groups are apart: medians beyond the tolerance, and ranges without overlap."""
+    """Describe measurements in which groups differ: medians beyond the tolerance, and ranges without overlap."""
     tolerances: dict[str, float] = {}
     for limit in verdict.fleet.limits:
         tolerances[limit.measurement] = min(limit.tolerance, tolerances.get(limit.measurement, math.inf))
