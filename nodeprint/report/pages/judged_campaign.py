@@ -31,7 +31,7 @@ _MOST_PEERS = 15
 
 
 class FigureFiles(msgspec.Struct, frozen=True):
-    """The folder of saved figures, their width in mm (0: as on the page), and a style that extends the report's."""
+    """The directory of figure files, their width in mm (0: as on the page), and a style that extends the default."""
 
     folder: Path
     width: float = 0.0
