@@ -6,12 +6,12 @@
 #include "bandwidth/caches.h"
 #include "bandwidth/contents.h"
 #include "bandwidth/flow.h"
-#include "bandwidth/streams.h"
 #include "harness/die.h"
 #include "harness/fail.h"
 #include "harness/footprint.h"
 #include "harness/run.h"
 #include "harness/sample.h"
+#include "harness/streams.h"
 
 static const char help[] = "USAGE\n"
                            "  bandwidth --op machine --cpus cores --out FILE [options]\n"
@@ -236,8 +236,8 @@ static size_t slice_of(const struct run *run, const struct unit *unit, const siz
     /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a cell is planned for memory that is there */
     size_t part = (footprint_of_each(&cpus) + sources - 1) / sources;
     cpulist_free(&cpus);
-    size_t chunks = ((part + CHUNK_BYTES - 1) / CHUNK_BYTES) | 1;
-    return chunks * CHUNK_BYTES * stream_arrays((enum stream)unit->key[shape->stream_key]);
+    size_t chunks = ((part + STREAM_CHUNK_BYTES - 1) / STREAM_CHUNK_BYTES) | 1;
+    return chunks * STREAM_CHUNK_BYTES * stream_arrays((enum stream)unit->key[shape->stream_key]);
 }
 
 /* Streams' shares: the slices of a buffer go to the roles that use it, in their order. `threads` gets how many there are
@@ -644,7 +644,7 @@ static double plan_seconds(const struct run *run, const struct unit *unit, doubl
 #define BANDWIDTH_OPERATION(op, what, planner, of)                                                                     \
     .name = (op), .summary = (what), .quantity = "rate", .unit = "B/s", .record = "cell", FIELDS(of),                  \
     .block = "pages", .plan = (planner), .memory = memory_planned, .prepare = prepare, .facts = facts,                 \
-    .measure = measure, .seconds = plan_seconds, .prepare_seconds = prepare_seconds
+    .measure = measure, .probes = PROBE_STREAMS, .seconds = plan_seconds, .prepare_seconds = prepare_seconds
 
 static const struct operation operations[] = {
     {BANDWIDTH_OPERATION("nodes", "the CPUs of each NUMA node together, in the memory of each", plan_nodes, fields),

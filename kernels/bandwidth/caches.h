@@ -3,8 +3,8 @@
 #define NODEPRINT_CACHES_H
 
 #include "bandwidth/flow.h"
-#include "bandwidth/streams.h"
 #include "harness/run.h"
+#include "harness/streams.h"
 
 enum {
     CACHES_BYTES_PER_CYCLE = FLOW_FIELDS,

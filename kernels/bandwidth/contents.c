@@ -104,6 +104,6 @@ size_t contents_wrong(struct contents *contents, const struct sweeps *sweeps) {
 }
 
 double contents_seconds(const struct run *run, const size_t *roles, size_t count, size_t thread_bytes) {
-    static const double core_bytes_per_s = 8e9;
-    return 2 * flow_sweep_seconds(run, roles, count, thread_bytes, core_bytes_per_s);
+    return flow_sweep_seconds(run, roles, count, thread_bytes, STORE) +
+           flow_sweep_seconds(run, roles, count, thread_bytes, LOAD);
 }

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 #include "bandwidth/flow.h"
-#include "bandwidth/streams.h"
 #include "harness/run.h"
+#include "harness/streams.h"
 
 /* The slices of some workers, as flow_run takes them. */
 struct contents {

@@ -27,15 +27,9 @@ struct flow {
 
 /* Once through all of a share: by turns a chunk of each of its buffers. */
 static void sweep_once(enum stream stream, const struct share *share, size_t slice_bytes) {
-    stream_loop *loop = stream_loop_of(stream);
-    size_t arrays = stream_arrays(stream), array_bytes = slice_bytes / arrays;
-    for (size_t at = 0; at < array_bytes; at += CHUNK_BYTES)
-        for (size_t b = 0; b < share->buffer_count; b++) {
-            unsigned char *array[MOST_ARRAYS] = {NULL}, *slice = share->buffers[b]->bytes + share->slice * slice_bytes;
-            for (size_t i = 0; i < arrays; i++) array[i] = slice + i * array_bytes + at;
-            if (stream == READ3_WRITE1) array[1] += at; /* of which a chunk is twice as large */
-            loop(array, CHUNK_BYTES, SIZE_MAX);
-        }
+    for (size_t at = 0; at < slice_bytes / stream_arrays(stream); at += STREAM_CHUNK_BYTES)
+        for (size_t b = 0; b < share->buffer_count; b++)
+            stream_chunk(stream, share->buffers[b]->bytes + share->slice * slice_bytes, slice_bytes, at);
 }
 
 /* Round and round in one loop, as the end of each would cost a mispredicted branch. */
@@ -180,21 +174,18 @@ double flow_seconds_of(double sweep_s) {
 }
 
 double flow_sweep_seconds(const struct run *run, const size_t *roles, size_t count, size_t thread_bytes,
-                          double core_bytes_per_s) {
-    static const double socket_bytes_per_s = 150e9; /* a slow server's */
+                          enum stream stream) {
+    const struct costs *costs = &run->costs;
     const struct cpu_place *place = run->selection.place;
     double rate = 0;
     for (size_t i = 0; i < count; i++) {
         size_t beside = 0;
         for (size_t j = 0; j < count; j++) beside += place[roles[j]].socket == place[roles[i]].socket;
-        rate += fmin(core_bytes_per_s, socket_bytes_per_s / (double)beside);
+        rate += fmin(costs->core_bytes_per_s[stream], costs->socket_bytes_per_s[stream] / (double)beside);
     }
     return (double)thread_bytes * (double)count / rate;
 }
 
 double flow_seconds(const struct run *run, const size_t *roles, size_t count, enum stream stream, size_t thread_bytes) {
-    /* a slow server's; a core reads and writes at once */
-    double core_bytes_per_s = stream >= READ3_WRITE1 ? 26e9 : 20e9;
-    double moved = stream_moved(stream) * (double)stream_counted(stream, thread_bytes);
-    return flow_seconds_of(flow_sweep_seconds(run, roles, count, (size_t)moved, core_bytes_per_s));
+    return flow_seconds_of(flow_sweep_seconds(run, roles, count, stream_counted(stream, thread_bytes), stream));
 }

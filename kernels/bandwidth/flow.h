@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bandwidth/streams.h"
 #include "harness/run.h"
+#include "harness/streams.h"
 
 /* What one thread streams through: in turns a chunk of each of these buffers, from its slice of each. */
 struct share {
@@ -57,9 +57,9 @@ unsigned flow_set_rates(const struct sweeps *sweeps, size_t count, double thread
 /* How long flow_run takes where a sweep takes so long. */
 double flow_seconds_of(double sweep_s);
 
-/* How long it takes to go once through `thread_bytes` of each of these workers, if one alone has such a rate: estimated. */
+/* How long it takes these workers to move `thread_bytes` each: by the rates of one CPU and of all of a socket. */
 double flow_sweep_seconds(const struct run *run, const size_t *roles, size_t count, size_t thread_bytes,
-                          double core_bytes_per_s);
+                          enum stream stream);
 
 /* How long flow_run takes where the slices of each thread have `thread_bytes` together: estimated. */
 double flow_seconds(const struct run *run, const size_t *roles, size_t count, enum stream stream, size_t thread_bytes);

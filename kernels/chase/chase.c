@@ -464,7 +464,7 @@ static double latency_prepare_seconds(const struct run *run) {
 
 static double latency_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)unit, (void)hop_ns;
-    return costs_chase_cold_s(&run->costs, (double)wanted_bytes, BATCHES) + PROBE_S;
+    return costs_chase_cold_s(&run->costs, (double)wanted_bytes, is_huge(pages_word), BATCHES) + PROBE_S;
 }
 
 static double pages_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
@@ -473,7 +473,7 @@ static double pages_seconds(const struct run *run, const struct unit *unit, doub
     int node = machine_home_of(&run->machine, (int)unit->key[0]);
     double touched = unit->key[1] == PAGE_GIGANTIC ? (double)GIGANTIC_BYTES : (double)wanted_bytes;
     return run_pages_seconds(run, node, touched, huge) + lay_seconds(run, huge) +
-           costs_chase_cold_s(&run->costs, (double)wanted_bytes, BATCHES) + PROBE_S;
+           costs_chase_cold_s(&run->costs, (double)wanted_bytes, huge, BATCHES) + PROBE_S;
 }
 
 static double warm_seconds(const struct run *run, double bytes) {
@@ -508,6 +508,7 @@ static const struct operation operations[] = {
      .facts = facts,
      .finish = finish_latency,
      .measure = measure_latency,
+     .probes = PROBE_LINES | PROBE_COLD,
      .seconds = latency_seconds,
      .prepare_seconds = latency_prepare_seconds},
     {.name = "levels",
@@ -523,6 +524,7 @@ static const struct operation operations[] = {
      .prepare = prepare_areas,
      .facts = facts,
      .measure = measure_level,
+     .probes = PROBE_LINES | PROBE_COLD,
      .seconds = level_seconds,
      .prepare_seconds = areas_seconds},
     {.name = "pages",
@@ -536,6 +538,7 @@ static const struct operation operations[] = {
      .plan = plan_pages,
      .memory = memory_of_pages,
      .measure = measure_pages,
+     .probes = PROBE_LINES | PROBE_COLD,
      .seconds = pages_seconds},
     {.name = "curve",
      .summary = "one CPU of each node over working sets from half its L1 to beyond its L3",
@@ -549,6 +552,7 @@ static const struct operation operations[] = {
      .prepare = prepare_areas,
      .facts = facts,
      .measure = measure_point,
+     .probes = PROBE_LINES | PROBE_COLD,
      .seconds = point_seconds,
      .prepare_seconds = areas_seconds},
 };

@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bandwidth/streams.h"
 #include "coherence/scene.h"
 #include "harness/cache.h"
 #include "harness/clock.h"
 #include "harness/frequency.h"
 #include "harness/schedule.h"
 #include "harness/stats.h"
+#include "harness/streams.h"
 
 enum {
     LINES = 32, /* of a chase: what an L1's translations hold, also where a guest's huge pages are none of the host's */
@@ -478,20 +478,19 @@ static void facts(struct run *run, bool end, struct text *members) {
 /* All are awake until all is over, so that what each does adds up. A turn is passed on in two hops, as by a flag. So many
  * loads of a block are under way at once, which takes what one load does (payload.c has less, for any core). */
 static double seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    static const double spin_ns = 40, page_drawn_ns = 6, line_drawn_ns = 1.2, stored_ns = 7, flushed_ns = 6,
-                        evicted_ns = 1.1, at_once = 24;
+    static const double spin_ns = 40, page_drawn_ns = 6, line_drawn_ns = 1.2, at_once = 24;
+    const struct costs *costs = &run->costs;
     int cpu = (int)unit->key[B];
     enum state state = (enum state)unit->key[STATE];
     enum place place = (enum place)unit->key[PLACE];
     double lines = blocks ? (double)block_bytes(cpu, place) / LINE_BYTES : LINES;
     double turns = state_is_shared(state) ? 5 : 3, sharers = state_is_shared(state) ? 1 : 0;
     double drawing_ns = blocks ? lines * line_drawn_ns : PAGES * page_drawn_ns;
-    double evicting_ns = 2 * (double)eviction_bytes(cpu, place) * evicted_ns / LINE_BYTES;
-    double holding_ns = lines * (stored_ns + (state == STATE_M || state == STATE_O ? 0 : flushed_ns));
+    double evicting_ns = 2 * (double)eviction_bytes(cpu, place) * costs->read_ns / LINE_BYTES;
+    double holding_ns = lines * (costs->store_ns + (state == STATE_M || state == STATE_O ? 0 : costs->flush_ns));
     double sharing_ns = sharers * (lines * hop_ns / at_once + evicting_ns);
     double loading_ns = lines * (blocks ? hop_ns / at_once : hop_ns);
     double round_ns = turns * (2 * hop_ns + spin_ns) + drawing_ns + holding_ns + evicting_ns + sharing_ns;
-    (void)run;
     return (WARM_NS + ROUNDS * (2 * round_ns + loading_ns)) / 1e9;
 }
 
@@ -515,7 +514,7 @@ static double prepare_seconds(const struct run *run) {
         .name = (its_name), .summary = (its_summary), .quantity = (its_quantity), .unit = (its_unit),                  \
         .record = "cell", FIELDS(its_fields), .keys = {"a", "b", "closeness", "state", "place"},                       \
         .words = {NULL, NULL, closeness_words, state_words, place_words}, .plan = (its_plan), .memory = memory,        \
-        .prepare = prepare, .facts = facts, .measure = measure, .seconds = seconds,                                    \
+        .prepare = prepare, .facts = facts, .measure = measure, .probes = PROBE_LINES, .seconds = seconds,             \
         .prepare_seconds = prepare_seconds,                                                                            \
     }
 

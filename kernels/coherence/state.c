@@ -183,7 +183,7 @@ static double tasks(const struct run *run, const struct unit *unit) {
 static double seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     static const double probe_s = 16e-6;
     (void)unit;
-    double line_ns = 1.5 * hop_ns + run->costs.memory_ns;
+    double line_ns = 1.5 * hop_ns + run->costs.cold[0].load_ns;
     return 4.0 * ROUNDS * (LINES * line_ns / 1e9 + probe_s);
 }
 
@@ -199,6 +199,7 @@ const struct operation operation_state = {
     .line_a_page = true,
     .plan = plan,
     .measure = measure,
+    .probes = PROBE_COLD,
     .seconds = seconds,
     .tasks = tasks,
 };

@@ -4,56 +4,56 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "buffer.h"
+#include "cache.h"
 #include "clock.h"
 #include "cycle.h"
+#include "fail.h"
 #include "frequency.h"
+#include "gate.h"
 #include "memory.h"
 
 enum {
     PROBE_BYTES = COSTS_LEAST_BYTES << (COSTS_SIZES - 1),
-    BASE_PROBE_BYTES = 4 << 20,
-    HUGE_PROBE_BYTES = 32 << 20, /* more is zeroed than an L3 takes */
+    CHECKED_BYTES = 4 << 20,
     HUGE_PAGE_BYTES = 2 << 20,
     BASE_PAGE_BYTES = 4096,
-    MOST_STEPS = 1 << 16
+    COLD_PAGES = COLD_BYTES / BASE_PAGE_BYTES,
+    COLD_LINES = COLD_BYTES / ELEMENT_BYTES,
+    MOST_STEPS = 1 << 16,
+    COLD_STEPS = 4096,
+    FEW_CPUS = 4, /* of a socket: each streams through COLD_BYTES, of more through a quarter of that */
 };
 
-const struct costs costs_of_slow_server = {.base_byte_s = 1e-6 / BASE_PAGE_BYTES,
-                                           .huge_byte_s = 100e-6 / (1 << 20),
-                                           .set_byte_s = 100e-6 / (1 << 20),
-                                           .checked_page_s = 0.3e-6,
-                                           .line = {{10, 20}, {10, 20}, {10, 20}},
-                                           .memory_ns = 120,
-                                           .flush_ns = 20,
-                                           .core_hz = 2.5e9,
-                                           .task_s = 6e-6,
-                                           .wake_s = 33e-6};
+const struct costs costs_of_slow_server = {
+    .base_byte_s = 1e-6 / BASE_PAGE_BYTES,
+    .huge_byte_s = 100e-6 / (1 << 20),
+    .set_byte_s = 100e-6 / (1 << 20),
+    .checked_page_s = 0.3e-6,
+    .line = {{10, 20}, {10, 20}, {10, 20}},
+    .cold = {{{60, 120}, 60, 120, 160}, {{30, 120}, 60, 120, 160}},
+    .store_ns = 7,
+    .flush_ns = 20,
+    .read_ns = 1.1,
+    .shared_ns = 180,
+    .core_bytes_per_s = {20e9, 20e9, 13e9, 20e9, 15e9, 20e9, 10e9, 26e9, 26e9, 26e9},
+    .socket_bytes_per_s = {150e9, 150e9, 100e9, 150e9, 112e9, 150e9, 75e9, 150e9, 150e9, 150e9},
+    .core_hz = 2.5e9,
+    .task_s = 6e-6,
+    .wake_s = 33e-6};
 
-/* To get memory and give it back, and to write all of it. The lesser of two: the host of a virtual machine may have to find it
- * first, which takes ten times as long. INFINITY where it cannot be had. */
-static double byte_s(size_t size, int advice, double *set_byte_s) {
-    double least_s = INFINITY, set_s = INFINITY;
-    for (int i = 0; i < 2; i++) {
-        double start_s = clock_thread_s();
-        unsigned char *bytes = buffer_map(size, HUGE_PAGE_BYTES);
-        if (bytes == NULL) return INFINITY;
-        (void)madvise(bytes, size, advice); /* a kernel without huge pages has base pages alone */
-        for (size_t at = 0; at < size; at += BASE_PAGE_BYTES) *(volatile unsigned char *)(bytes + at) = 1;
-        double there_s = clock_thread_s();
-        memset(bytes, 0, size);
-        double written_s = clock_thread_s();
-        munmap(bytes, size);
-        set_s = fmin(set_s, written_s - there_s);
-        least_s = fmin(least_s, clock_thread_s() - start_s - (written_s - there_s));
-    }
-    *set_byte_s = set_s / (double)size;
-    return least_s / (double)size;
+static unsigned char *map(size_t size, bool huge) {
+    unsigned char *bytes = buffer_map(size, HUGE_PAGE_BYTES);
+    if (bytes != NULL)
+        (void)madvise(bytes, size, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE); /* it may have base pages alone */
+    return bytes;
 }
 
 static double since_ns(double *start_s, size_t count) {
@@ -62,9 +62,36 @@ static double since_ns(double *start_s, size_t count) {
     return took_s * 1e9 / (double)count;
 }
 
-static void probe_lines(struct costs *costs, unsigned char *bytes) {
+/* Memory of `size` bytes, and what it costs to get it and to write it. The lesser of what an eighth cost before and of this:
+ * the host of a virtual machine may have to find memory first, which takes ten times as long. NULL where it cannot be had. */
+static unsigned char *probe_pages(struct costs *costs, size_t size, bool huge) {
+    double *byte_s = huge ? &costs->huge_byte_s : &costs->base_byte_s, least_s = INFINITY, set_s = INFINITY,
+           given_s = 0;
+    for (size_t part = size / 8;; part = size) {
+        double start_s = clock_thread_s();
+        unsigned char *bytes = map(part, huge);
+        if (bytes == NULL) return NULL;
+        for (size_t at = 0; at < part; at += BASE_PAGE_BYTES) *(volatile unsigned char *)(bytes + at) = 1;
+        double there_s = clock_thread_s();
+        memset(bytes, 0, part);
+        double written_s = clock_thread_s();
+        least_s = fmin(least_s, (there_s - start_s) / (double)part);
+        set_s = fmin(set_s, (written_s - there_s) / (double)part);
+        *byte_s = least_s + given_s;
+        costs->set_byte_s = set_s;
+        if (part == size) return bytes;
+        munmap(bytes, part);
+        given_s = (clock_thread_s() - written_s) / (double)part;
+    }
+}
+
+static void read_lines(const unsigned char *bytes, size_t size) {
+    for (size_t at = 0; at < size; at += ELEMENT_BYTES) (void)*(const volatile unsigned char *)(bytes + at);
+}
+
+static void probe_lines(struct costs *costs, unsigned char *bytes, size_t l2_bytes) {
+    enum { FEW_BYTES = 1 << 20 };
     struct random random = random_stream(1, 130, 0);
-    void *at = bytes;
     double start_s;
     for (size_t i = 0; i < COSTS_SIZES; i++) {
         size_t lines = ((size_t)COSTS_LEAST_BYTES << i) / ELEMENT_BYTES,
@@ -72,14 +99,53 @@ static void probe_lines(struct costs *costs, unsigned char *bytes) {
         start_s = clock_thread_s();
         cycle_lay(bytes, lines, &random);
         costs->line[i].lay_ns = since_ns(&start_s, lines);
-        at = cycle_follow(bytes, steps);
+        cycle_follow(bytes, steps);
         costs->line[i].load_ns = since_ns(&start_s, steps);
     }
+    cycle_begin(bytes, FEW_BYTES / ELEMENT_BYTES);
     start_s = clock_thread_s();
-    flush_all(bytes, PROBE_BYTES);
-    costs->flush_ns = since_ns(&start_s, PROBE_BYTES / ELEMENT_BYTES);
-    cycle_follow(at, WARM_UP_STEPS);
-    costs->memory_ns = since_ns(&start_s, WARM_UP_STEPS);
+    flush_all(bytes, FEW_BYTES);
+    costs->flush_ns = since_ns(&start_s, FEW_BYTES / ELEMENT_BYTES);
+    cycle_begin(bytes, FEW_BYTES / ELEMENT_BYTES);
+    costs->store_ns = since_ns(&start_s, FEW_BYTES / ELEMENT_BYTES);
+    size_t read_bytes = l2_bytes > 0 && 4 * l2_bytes < COLD_BYTES ? 4 * l2_bytes : COSTS_LEAST_BYTES;
+    read_lines(bytes, read_bytes);
+    start_s = clock_thread_s();
+    read_lines(bytes, read_bytes);
+    costs->read_ns = since_ns(&start_s, read_bytes / ELEMENT_BYTES);
+}
+
+/* In memory as large as that of a cold chase, a part of what is done there: an eighth of the lines is led to itself, a few
+ * are joined, and a line of each page is chased. */
+static void probe_cold(struct cold_cost *cost, unsigned char *bytes) {
+    enum { BEGUN = COLD_LINES / 8, JOINED = 16384 };
+    static uint32_t order[COLD_PAGES];
+    struct random random = random_stream(1, 131, 0);
+    double start_s = clock_thread_s();
+    cycle_begin(bytes, BEGUN);
+    cost->line.lay_ns = since_ns(&start_s, BEGUN);
+    cycle_join(bytes, COLD_LINES - JOINED, COLD_LINES, &random);
+    cost->line.lay_ns += since_ns(&start_s, JOINED);
+    shuffled(&random, order, COLD_PAGES);
+    for (size_t i = 0; i < COLD_PAGES; i++)
+        order[i] = order[i] * (BASE_PAGE_BYTES / ELEMENT_BYTES) +
+                   (uint32_t)random_below(&random, BASE_PAGE_BYTES / ELEMENT_BYTES);
+    unsigned char *first = bytes + (size_t)order[0] * ELEMENT_BYTES;
+    cycle_link(bytes, order, COLD_PAGES);
+    read_lines(bytes, COLD_BYTES);
+    start_s = clock_thread_s();
+    cycle_follow(first, COLD_STEPS);
+    cost->line.load_ns = since_ns(&start_s, COLD_STEPS);
+    cycle_flush(first, COLD_PAGES);
+    start_s = clock_thread_s();
+    cycle_translate(bytes, COLD_BYTES);
+    cost->translate_ns = since_ns(&start_s, COLD_PAGES);
+    void *warm = cycle_follow(first, WARM_UP_STEPS);
+    start_s = clock_thread_s();
+    cycle_follow(warm, COLD_STEPS);
+    cost->load_ns = since_ns(&start_s, COLD_STEPS);
+    cycle_flush(first, WARM_UP_STEPS + COLD_STEPS);
+    cost->leave_ns = since_ns(&start_s, WARM_UP_STEPS + COLD_STEPS);
 }
 
 static bool bind_to(pthread_t thread, int cpu) {
@@ -93,11 +159,29 @@ static bool bind_to(pthread_t thread, int cpu) {
     return error == 0;
 }
 
-enum { ECHOES = 64 };
+enum { ECHOES = 64, SHARED_BYTES = 4 << 20 };
 
 struct echo {
     sem_t there, back;
+    struct gate gate;
+    unsigned char *shared; /* SHARED_BYTES */
 };
+
+/* Chunks of lines are written and read, as whoever shares them with others does (remap's ring). */
+static void share_lines(struct echo *echo) {
+    enum { CHUNK = 256 * ELEMENT_BYTES };
+    gate_pass(&echo->gate);
+    for (unsigned char *chunk = echo->shared; chunk < echo->shared + SHARED_BYTES; chunk += CHUNK) {
+        for (size_t at = 0; at < CHUNK; at += ELEMENT_BYTES) {
+            atomic_store_explicit((_Atomic uint64_t *)(void *)(chunk + at), at, memory_order_relaxed);
+            cache_fence();
+        }
+        for (size_t at = 0; at < CHUNK; at += ELEMENT_BYTES) {
+            (void)atomic_load_explicit((_Atomic uint64_t *)(void *)(chunk + at), memory_order_relaxed);
+            cache_fence();
+        }
+    }
+}
 
 static void *answer(void *argument) {
     struct echo *echo = argument;
@@ -105,13 +189,16 @@ static void *answer(void *argument) {
         while (sem_wait(&echo->there) != 0) continue;
         sem_post(&echo->back);
     }
+    share_lines(echo);
     return NULL;
 }
 
-/* A thread on another CPU is woken and wakes this one, as a worker and the coordinator do. */
-static void probe_task(struct costs *costs, int cpu) {
-    struct echo echo;
+/* A thread on another CPU is woken and wakes this one, as a worker and the coordinator do; then both share lines. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): both write there */
+static void probe_other(struct costs *costs, int cpu, unsigned char *bytes) {
+    struct echo echo = {.shared = bytes};
     pthread_t thread;
+    gate_set(&echo.gate, 2);
     if (sem_init(&echo.there, 0, 0) != 0 || sem_init(&echo.back, 0, 0) != 0) return;
     if (pthread_create(&thread, NULL, answer, &echo) != 0) return;
     bool bound = bind_to(thread, cpu);
@@ -121,70 +208,153 @@ static void probe_task(struct costs *costs, int cpu) {
         while (sem_wait(&echo.back) != 0) continue;
     }
     double ran_s = clock_thread_s() - start_s, took_s = clock_monotonic_s() - began_s;
+    share_lines(&echo);
+    double shared_s = clock_thread_s() - start_s - ran_s;
     pthread_join(thread, NULL);
     if (!bound) return;
     costs->task_s = ran_s / ECHOES;
     costs->wake_s = fmax(took_s - ran_s, 0) / ECHOES;
+    costs->shared_ns = shared_s * 1e9 * ELEMENT_BYTES / SHARED_BYTES;
 }
 
-static double checked_page_s(const struct machine *machine) {
+static double checked_page_s(const struct machine *machine, const unsigned char *bytes) {
     const char *verified_by;
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = BASE_PROBE_BYTES;
-    unsigned char *bytes = buffer_map(size, page);
-    if (bytes == NULL) return costs_of_slow_server.checked_page_s;
-    (void)madvise(bytes, size, MADV_NOHUGEPAGE);
-    memset(bytes, 0, size);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
     double start_s = clock_thread_s();
-    memory_elsewhere(machine, bytes, size, page, machine->node[0].number, &verified_by);
-    double took_s = clock_thread_s() - start_s;
-    munmap(bytes, size);
-    return took_s * (double)page / (double)size;
+    memory_elsewhere(machine, bytes, CHECKED_BYTES, page, machine->node[0].number, &verified_by);
+    return (clock_thread_s() - start_s) * (double)page / CHECKED_BYTES;
 }
 
-struct costs costs_here(const struct machine *machine, const struct cpulist *cpus) {
+/* ---- streams ---- */
+
+enum { PARTS = 8 };
+
+struct crowd {
+    struct gate gate;
+    sem_t begin;
+    size_t part_bytes;
+    struct member {
+        struct crowd *crowd;
+        pthread_t thread;
+        int cpu;
+        unsigned char *bytes; /* PARTS of them */
+        double bytes_per_s[STREAMS];
+    } * members;
+};
+
+/* All streams, each through the next part, so that little of it is still in a cache. */
+static void stream_all(struct member *member) {
+    struct crowd *crowd = member->crowd;
+    for (size_t s = 0; s < STREAMS; s++) {
+        enum stream stream = (enum stream)s;
+        size_t row = stream_arrays(stream) * STREAM_CHUNK_BYTES, slice = crowd->part_bytes / row * row;
+        unsigned char *part = member->bytes + s % PARTS * crowd->part_bytes;
+        gate_pass_again(&crowd->gate, s + 1);
+        double start_s = clock_thread_s();
+        for (size_t at = 0; at < slice / stream_arrays(stream); at += STREAM_CHUNK_BYTES)
+            stream_chunk(stream, part, slice, at);
+        member->bytes_per_s[s] = (double)stream_counted(stream, slice) / (clock_thread_s() - start_s);
+    }
+}
+
+static void *take_part(void *argument) {
+    struct member *member = argument;
+    bind_to(pthread_self(), member->cpu);
+    memset(member->bytes, 0, PARTS * member->crowd->part_bytes);
+    while (sem_wait(&member->crowd->begin) != 0) continue;
+    stream_all(member);
+    return NULL;
+}
+
+/* The rates of all of them at once: as many times the slowest one's, as a sweep ends with the last. */
+static void stream_at_once(struct crowd *crowd, size_t count, double *bytes_per_s) {
+    gate_set(&crowd->gate, count);
+    for (size_t i = 1; i < count; i++) sem_post(&crowd->begin);
+    stream_all(&crowd->members[0]);
+    for (size_t i = 1; i < count; i++) pthread_join(crowd->members[i].thread, NULL);
+    for (size_t s = 0; s < STREAMS; s++) {
+        bytes_per_s[s] = INFINITY;
+        for (size_t i = 0; i < count; i++)
+            bytes_per_s[s] = fmin(bytes_per_s[s], (double)count * crowd->members[i].bytes_per_s[s]);
+    }
+}
+
+/* In COLD_BYTES of the calling thread, and as much or less of each other CPU of its socket. */
+/* NOLINTNEXTLINE(readability-non-const-parameter): the members write there */
+static void probe_streams(struct costs *costs, const struct machine *machine, const struct cpulist *socket,
+                          unsigned char *bytes) {
+    struct crowd crowd = {.part_bytes = (size_t)COLD_BYTES / PARTS / (socket->count > FEW_CPUS ? 4 : 1)};
+    size_t each = PARTS * crowd.part_bytes, count = 1, all = each * socket->count;
+    if (sem_init(&crowd.begin, 0, 0) != 0) return;
+    crowd.members = grow(NULL, socket->count, sizeof *crowd.members);
+    crowd.members[0] = (struct member){.crowd = &crowd, .bytes = bytes};
+    stream_at_once(&crowd, 1, costs->core_bytes_per_s);
+    if (buffer_affordable(machine, machine_home_of(machine, socket->cpu[0]), all, 1) >= all)
+        for (; count < socket->count; count++) {
+            struct member *member = &crowd.members[count];
+            *member = (struct member){.crowd = &crowd, .cpu = socket->cpu[count], .bytes = map(each, true)};
+            if (member->bytes == NULL) break;
+            if (pthread_create(&member->thread, NULL, take_part, member) == 0) continue;
+            munmap(member->bytes, each);
+            break;
+        }
+    double together[STREAMS];
+    stream_at_once(&crowd, count, together);
+    if (count == socket->count) memcpy(costs->socket_bytes_per_s, together, sizeof together);
+    for (size_t i = 1; i < count; i++) munmap(crowd.members[i].bytes, each);
+    free(crowd.members);
+}
+
+/* ---- */
+
+struct costs costs_here(const struct machine *machine, const struct cpulist *cpus, const struct cpulist *socket,
+                        unsigned probes) {
+    enum { FEW_BYTES = 32 << 20 };
     struct costs costs = costs_of_slow_server;
+    size_t size = probes != 0 ? COLD_BYTES : FEW_BYTES, base_size = (probes & PROBE_COLD) != 0 ? COLD_BYTES : FEW_BYTES;
     bind_to(pthread_self(), cpus->cpu[0]);
-    if (cpus->count > 1) probe_task(&costs, cpus->cpu[1]);
-    double set_byte_s = 0, base_byte_s = byte_s(BASE_PROBE_BYTES, MADV_NOHUGEPAGE, &set_byte_s),
-           huge_byte_s = byte_s(HUGE_PROBE_BYTES, MADV_HUGEPAGE, &set_byte_s);
-    unsigned char *bytes = buffer_map(PROBE_BYTES, HUGE_PAGE_BYTES);
-    if (bytes == NULL || isinf(base_byte_s + huge_byte_s)) return costs; /* whoever needs memory says so */
-    costs.base_byte_s = base_byte_s;
-    costs.huge_byte_s = huge_byte_s;
-    costs.set_byte_s = set_byte_s;
-    costs.checked_page_s = checked_page_s(machine);
+    unsigned char *base = probe_pages(&costs, base_size, false), *huge = probe_pages(&costs, size, true);
+    if (base == NULL || huge == NULL) return costs_of_slow_server; /* whoever needs memory says so */
+    if (cpus->count > 1) probe_other(&costs, cpus->cpu[1], base);
+    costs.checked_page_s = checked_page_s(machine, base);
     costs.core_hz = core_hz(3, 20e3);
-    (void)madvise(bytes, PROBE_BYTES, MADV_HUGEPAGE);
-    memset(bytes, 0, PROBE_BYTES);
-    probe_lines(&costs, bytes);
-    munmap(bytes, PROBE_BYTES);
+    if ((probes & PROBE_LINES) != 0) probe_lines(&costs, huge, cache_bytes(cpus->cpu[0], 2));
+    if ((probes & PROBE_COLD) != 0) {
+        probe_cold(&costs.cold[0], base);
+        probe_cold(&costs.cold[1], huge);
+    }
+    if ((probes & PROBE_STREAMS) != 0) probe_streams(&costs, machine, socket, huge);
+    munmap(base, base_size);
+    munmap(huge, size);
     return costs;
 }
 
-/* In memory a core lays several lines at once, as no one depends on another; fewer where addresses of base pages miss. */
+/* Above 64 MiB caches hold a smaller share of it. */
 struct line_cost costs_line(const struct costs *costs, double bytes, bool huge) {
-    const double mib = 1 << 20, l3_bytes = 32 * mib;
+    const double mib = 1 << 20, most = COLD_BYTES;
+    const struct cold_cost *cold = &costs->cold[huge];
     size_t size = 0;
     if (bytes < mib) return (struct line_cost){10, 5};
-    if (bytes >= l3_bytes) return (struct line_cost){costs->memory_ns / (huge ? 4 : 2), costs->memory_ns};
+    if (bytes >= most / 2) {
+        double cached_ns = fmax(cold->load_ns - cold->line.load_ns, 0) * fmin(most / bytes, 1);
+        return (struct line_cost){cold->line.lay_ns, cold->load_ns - cached_ns};
+    }
     while (size + 1 < COSTS_SIZES && bytes > 1.25 * (COSTS_LEAST_BYTES << size)) size++;
     return costs->line[size];
 }
 
-/* Steps double until a batch is long enough: it lasts from once to twice as long, and all before it as long again. All of
- * those are timed twice. */
+/* Half a batch twice, with all shorter ones before it as long again, and of each some steps more than needed. */
 static double chased(double load_ns, size_t batches) {
-    double steps = CHASE_BATCH_NS / log(2) / load_ns;
-    return (4 + (double)batches) * steps;
+    return (1.5 + (double)batches) * (CHASE_BATCH_NS / load_ns + UNROLLED / 2.0);
 }
 
 double costs_chase_s(double load_ns, size_t batches) {
     return chased(load_ns, batches) * load_ns / 1e9;
 }
 
-/* A load in each page, of which two are under way at once; the chase; and what was loaded is flushed in its order. */
-double costs_chase_cold_s(const struct costs *costs, double bytes, size_t batches) {
-    double loads = chased(costs->memory_ns, batches) + WARM_UP_STEPS;
+double costs_chase_cold_s(const struct costs *costs, double bytes, bool huge, size_t batches) {
+    const struct cold_cost *cold = &costs->cold[huge];
+    double loads = chased(cold->load_ns, batches) + WARM_UP_STEPS;
     if (bytes > COLD_BYTES) loads += (bytes - COLD_BYTES) / ELEMENT_BYTES / 16;
-    return (bytes / BASE_PAGE_BYTES * costs->memory_ns / 2 + loads * (costs->memory_ns + 2 * costs->flush_ns)) / 1e9;
+    return (bytes / BASE_PAGE_BYTES * cold->translate_ns + loads * (cold->load_ns + cold->leave_ns)) / 1e9;
 }

@@ -1,4 +1,4 @@
-/* What memory costs, by which plans count: of this machine by a probe of some 40 ms, of another a slow server's. */
+/* What memory costs, by which plans count: of this machine by a probe of some 0.1 s, of another a slow server's. */
 #ifndef NODEPRINT_COSTS_H
 #define NODEPRINT_COSTS_H
 
@@ -7,6 +7,7 @@
 
 #include "cpulist.h"
 #include "machine.h"
+#include "streams.h"
 
 /* Working sets of 4, 8 and 16 MiB: a virtual machine gets a part of an L3, and others take of that. */
 enum { COSTS_SIZES = 3, COSTS_LEAST_BYTES = 4 << 20 };
@@ -18,23 +19,36 @@ struct costs {
     struct line_cost {
         double lay_ns, load_ns; /* to lay a line of a cycle, and to load it then */
     } line[COSTS_SIZES];
-    double memory_ns; /* to load a line from memory, with nothing else under way */
-    double flush_ns;  /* to flush a line */
+    struct cold_cost {         /* of COLD_BYTES (harness/cycle.h) in base pages and in huge ones */
+        struct line_cost line; /* where nothing was flushed */
+        double translate_ns;   /* cycle_translate, of a page */
+        double load_ns;        /* of a line that is in no cache, with nothing else under way */
+        double leave_ns;       /* cycle_flush, of a line */
+    } cold[2];
+    double store_ns, flush_ns,
+        read_ns;      /* of lines in their order: that are in no cache; modified; four times an L2, again */
+    double shared_ns; /* of a line that two CPUs write and read, with a fence behind each */
+    double core_bytes_per_s[STREAMS],
+        socket_bytes_per_s[STREAMS]; /* that count: one CPU alone, all of a socket at once */
     double core_hz;
     double task_s, wake_s; /* of a task that is handed out: CPU seconds to do so, and until all are woken */
 };
 
 extern const struct costs costs_of_slow_server;
 
-/* In CPU seconds of the first of these CPUs, to which the calling thread is bound. Whatever cannot be had or is not allowed
- * is not measured. */
-struct costs costs_here(const struct machine *machine, const struct cpulist *cpus);
+/* What an operation's plan rests on beside pages, tasks and shared lines: lines of caches, of memory, and streams. */
+enum probe { PROBE_LINES = 1, PROBE_COLD = 2, PROBE_STREAMS = 4 };
+
+/* In CPU seconds of the first of these CPUs, to which the calling thread is bound; `socket` are those of them in its socket.
+ * Whatever cannot be had or is not allowed is not measured. */
+struct costs costs_here(const struct machine *machine, const struct cpulist *cpus, const struct cpulist *socket,
+                        unsigned probes);
 
 /* Of a line of a cycle through so many bytes. */
 struct line_cost costs_line(const struct costs *costs, double bytes, bool huge);
 
 /* Of chase_run and chase_run_cold (harness/cycle.h) with so many batches. */
 double costs_chase_s(double load_ns, size_t batches);
-double costs_chase_cold_s(const struct costs *costs, double bytes, size_t batches);
+double costs_chase_cold_s(const struct costs *costs, double bytes, bool huge, size_t batches);
 
 #endif

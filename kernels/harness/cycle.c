@@ -1,5 +1,7 @@
 #include "cycle.h"
 
+#include <math.h>
+
 #include "cache.h"
 #include "clock.h"
 
@@ -10,13 +12,25 @@ static void **element(unsigned char *bytes, size_t index) {
     return (void **)(void *)(bytes + index * ELEMENT_BYTES);
 }
 
-void cycle_lay(unsigned char *bytes, size_t count, struct random *random) {
+void cycle_begin(unsigned char *bytes, size_t count) {
     for (size_t i = 0; i < count; i++) *element(bytes, i) = element(bytes, i);
-    for (size_t i = count - 1; i > 0 && count > 0; i--) { /* never with itself: that keeps it one cycle */
+}
+
+void cycle_join(unsigned char *bytes, size_t from, size_t to, struct random *random) {
+    for (size_t i = to - 1; i > 0 && i >= from; i--) { /* never with itself: that keeps it one cycle */
         void **a = element(bytes, i), **b = element(bytes, (size_t)random_below(random, i)), *next = *a;
         *a = *b;
         *b = next;
     }
+}
+
+void cycle_lay(unsigned char *bytes, size_t count, struct random *random) {
+    cycle_begin(bytes, count);
+    if (count > 0) cycle_join(bytes, 0, count, random);
+}
+
+void cycle_link(unsigned char *bytes, const uint32_t *order, size_t count) {
+    for (size_t i = 0; i < count; i++) *element(bytes, order[i]) = element(bytes, order[(i + 1) % count]);
 }
 
 size_t cycle_length(const unsigned char *bytes, size_t count) {
@@ -70,19 +84,19 @@ static double timed(struct chase *chase) {
     return (double)(clock_ticks() - start);
 }
 
+/* From a part of a batch, found by doubling, in proportion: so all batches last as long, and a plan can count on it. */
 void chase_run(struct chase *chase) {
-    for (chase->steps = UNROLLED; chase->steps < MOST_STEPS; chase->steps *= 2) {
-        double ticks = timed(chase), again = timed(chase);
-        if (again < ticks) ticks = again; /* the first may have been interrupted */
-        if (ticks * clock_facts.ns_per_tick >= CHASE_BATCH_NS && ticks >= SHORTEST_BATCH_STEPS * clock_facts.step_ticks)
-            break;
-    }
+    double wanted = fmax(CHASE_BATCH_NS / clock_facts.ns_per_tick, SHORTEST_BATCH_STEPS * clock_facts.step_ticks);
+    double ticks = 0;
+    for (chase->steps = UNROLLED; 4 * ticks < wanted && chase->steps < MOST_STEPS; chase->steps *= 2)
+        ticks = fmin(timed(chase), timed(chase)); /* one may have been interrupted */
+    double turns = (double)chase->steps / 2 * wanted / fmax(ticks, 1) / UNROLLED;
+    chase->steps = (size_t)fmin(ceil(turns), MOST_STEPS / UNROLLED) * UNROLLED;
     for (size_t i = 0; i < chase->batches; i++)
         chase->values[i] = timed(chase) * clock_facts.ns_per_tick / (double)chase->steps;
 }
 
-/* A load in every page, thrown out again: what translates addresses is warm as in a long chase, the data is not. */
-static void translate_all(const unsigned char *bytes, size_t size) {
+void cycle_translate(const unsigned char *bytes, size_t size) {
     for (size_t at = 0; at < size; at += BASE_PAGE_BYTES) {
         (void)*(const volatile unsigned char *)(bytes + at);
         cache_flush_pair(bytes + at);
@@ -94,7 +108,7 @@ void chase_run_cold(struct chase *chase, const unsigned char *bytes, size_t size
     void *start = chase->at;
     size_t warm_up = WARM_UP_STEPS; /* longer where a page a load is not enough: page tables larger than the L2 */
     if (size > COLD_BYTES) warm_up += (size - COLD_BYTES) / ELEMENT_BYTES / 16 / UNROLLED * UNROLLED;
-    translate_all(bytes, size);
+    cycle_translate(bytes, size);
     chase->at = cycle_follow(start, warm_up);
     chase_run(chase);
     cycle_flush(start, warm_up + chase->total);

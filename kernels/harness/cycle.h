@@ -13,12 +13,19 @@ enum {
     WARM_UP_STEPS = 2048,
     /* Enough for a chase of which nothing is in a cache: more than the TLBs of base pages span. */
     COLD_BYTES = 64 << 20,
-    CHASE_BATCH_NS = 30000, /* the shortest batch */
+    CHASE_BATCH_NS = 40000, /* how long a batch lasts */
     UNROLLED = 64,          /* loads in a turn of the loop, whose own two instructions are 3 % then */
 };
 
 /* Lay a random cycle through all `count` elements: each holds the address of the next (Sattolo 1986, in place). */
 void cycle_lay(unsigned char *bytes, size_t count, struct random *random);
+
+/* Its two parts: all elements lead to themselves, then each of `from` to `to`, from the last, is joined to an earlier one. */
+void cycle_begin(unsigned char *bytes, size_t count);
+void cycle_join(unsigned char *bytes, size_t from, size_t to, struct random *random);
+
+/* A cycle through these elements alone, in their order. */
+void cycle_link(unsigned char *bytes, const uint32_t *order, size_t count);
 
 /* How many steps lead from the first element back to it; 0 if not within `count` or out of the memory. */
 size_t cycle_length(const unsigned char *bytes, size_t count);
@@ -33,6 +40,9 @@ void *cycle_follow(void *at, size_t steps);
 /* The same, each line thrown out of all caches behind the step. */
 void *cycle_flush(void *at, size_t steps);
 
+/* A load in every page, thrown out again: what translates addresses is warm as in a long chase, the data is not. */
+void cycle_translate(const unsigned char *bytes, size_t size);
+
 /* Throw `size` bytes out of all caches. */
 void flush_all(const unsigned char *bytes, size_t size);
 
@@ -44,7 +54,7 @@ struct chase {
     size_t total;   /* loads in all */
 };
 
-/* Choose `steps`, then time `batches` batches one after another. */
+/* Choose `steps` for batches of CHASE_BATCH_NS, longer where the clock is coarse, then time `batches` batches one after another. */
 void chase_run(struct chase *chase);
 
 /* The same through memory of `size` bytes of which nothing is in a cache, neither before nor afterwards, so that the next

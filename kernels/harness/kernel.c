@@ -54,10 +54,10 @@ static void see_ramp(size_t role, void *argument) {
     run->ramp_ns = ramp_wait_ns(&run->ramp);
 }
 
-/* Whether the plan is for CPUs of this machine, and not of a tree that stands for another. */
+/* Whether the plan is for CPUs that this process may use, and not of a tree that stands for another machine. */
 static bool planned_here(const struct run *run) {
     bool here = strcmp(sysfs(), "/sys") == 0;
-    for (size_t i = 0; i < run->cpus.count; i++) here = here && cpulist_has(&run->machine.online, run->cpus.cpu[i]);
+    for (size_t i = 0; i < run->cpus.count; i++) here = here && cpulist_has(&run->machine.allowed, run->cpus.cpu[i]);
     return here;
 }
 
@@ -95,12 +95,14 @@ static double plan_once(const struct run *run) {
 
 static void print_plan(struct run *run) {
     struct text cpus = {0}, pin_list = {0};
-    struct cpulist rotated = {0};
+    struct cpulist rotated = {0}, first_socket = {0};
     const struct cpulist *all = &run->cpus;
+    for (size_t i = 0; i < all->count; i++)
+        if (run->selection.place[i].socket == run->selection.place[0].socket) cpulist_add(&first_socket, all->cpu[i]);
     /* as where it measures: on the first CPU, and where idle states are held off there, so here */
     if (planned_here(run)) {
         if (run->kernel->workers_wait) idle_hold_off(&run->idle_states);
-        run->costs = costs_here(&run->machine, &run->cpus);
+        run->costs = costs_here(&run->machine, &run->cpus, &first_socket, run->operation->probes);
         if (run->operation->measure_pairs != NULL) see_ramp(0, run);
     }
     double once = plan_once(run), seconds_150 = plan_a_pass(run, 150), seconds_195 = plan_a_pass(run, 195);
@@ -128,6 +130,7 @@ static void print_plan(struct run *run) {
     text_free(&cpus);
     text_free(&pin_list);
     cpulist_free(&rotated);
+    cpulist_free(&first_socket);
 }
 
 /* Whoever waits for it, or set a limit to the job, learns it before it begins. */

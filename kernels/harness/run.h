@@ -73,6 +73,7 @@ struct operation {
     /* What --plan expects in CPU seconds of the busiest: of a unit, with the tasks that are handed out for it (NULL: one),
      * and of prepare() (NULL: nothing worth counting). */
     double (*seconds)(const struct run *run, const struct unit *unit, double hop_ns);
+    unsigned probes; /* the costs that they rest on (enum probe) */
     double (*tasks)(const struct run *run, const struct unit *unit);
     double (*prepare_seconds)(const struct run *run);
 };

@@ -405,7 +405,7 @@ static unsigned measure(struct run *run, uint32_t pass, const struct unit *unit,
 static double plan_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
     (void)unit, (void)hop_ns;
     double ramp_s = (double)RAMP_TURNS * ADDITIONS_A_TURN / run->costs.core_hz;
-    return ramp_s + costs_chase_cold_s(&run->costs, COLD_BYTES, BATCHES);
+    return ramp_s + costs_chase_cold_s(&run->costs, COLD_BYTES, true, BATCHES);
 }
 
 static double prepare_seconds(const struct run *run) {
@@ -432,6 +432,7 @@ static const struct operation operations[] = {
      .prepare = prepare,
      .facts = facts,
      .measure = measure,
+     .probes = PROBE_COLD,
      .seconds = plan_seconds,
      .prepare_seconds = prepare_seconds},
 };

@@ -485,11 +485,9 @@ static double pairs_seconds(const struct run *run, const struct unit *unit, doub
     return PAIRS_S * 1.1;
 }
 
-/* Each line goes from each writer to the next, and with few of them has left their L2 before it comes round. Who wrote it
- * reads it at once. Both accesses fence. */
+/* Each line goes from each writer to the next. Who wrote it reads it at once. Both accesses fence. */
 static double ring_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    static const double fences_ns = 30;
-    double line_ns = fmax(hop_ns * ((double)pair_count - 1), run->costs.memory_ns) + fences_ns;
+    double line_ns = run->costs.shared_ns + hop_ns * fmax((double)pair_count - 2, 0);
     return run_once_a_pass(run, unit, (double)space_bytes / LINE_BYTES * line_ns / 1e9);
 }
 

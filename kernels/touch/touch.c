@@ -270,7 +270,7 @@ static double plan_seconds(const struct run *run, const struct unit *unit, doubl
     (void)hop_ns;
     double pages = (double)memory_planned(run) / 4096; /* not bound: all are looked at behind a pass */
     double checked_s = run_once_a_pass(run, unit, pages * run->costs.checked_page_s);
-    return checked_s + visits(run, unit) * costs_chase_cold_s(&run->costs, COLD_BYTES, BATCHES);
+    return checked_s + visits(run, unit) * costs_chase_cold_s(&run->costs, COLD_BYTES, true, BATCHES);
 }
 
 /* One after the other: each core touches its own. */
@@ -300,6 +300,7 @@ static const struct operation operations[] = {
      .prepare = prepare,
      .facts = facts,
      .measure = measure,
+     .probes = PROBE_COLD,
      .seconds = plan_seconds,
      .tasks = visits,
      .prepare_seconds = prepare_seconds},

@@ -1,4 +1,6 @@
-#include "bandwidth/streams.h"
+#include "streams.h"
+
+#include <stdint.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -88,7 +90,7 @@ INLINE struct line_16 add_lines_16(struct line_16 first, struct line_16 second) 
     return (struct line_16){first.a + second.a, first.b + second.b, first.c + second.c, first.d + second.d};
 }
 
-#include "bandwidth/loops.h"
+#include "loops.h"
 
 /* ---- vectors of 32 bytes ---- */
 
@@ -133,7 +135,7 @@ TARGET INLINE struct line_32 add_lines_32(struct line_32 first, struct line_32 s
     return (struct line_32){_mm256_add_pd(first.a, second.a), _mm256_add_pd(first.b, second.b)};
 }
 
-#include "bandwidth/loops.h"
+#include "loops.h"
 
 /* ---- vectors of 64 bytes ---- */
 
@@ -173,7 +175,7 @@ TARGET INLINE struct line_64 add_lines_64(struct line_64 first, struct line_64 s
     return (struct line_64){_mm512_add_pd(first.a, second.a)};
 }
 
-#include "bandwidth/loops.h"
+#include "loops.h"
 
 #endif
 
@@ -199,11 +201,6 @@ size_t stream_counted(enum stream stream, size_t slice_bytes) {
     return slice_bytes + (stream >= READ3_WRITE1 ? slice_bytes / stream_arrays(stream) : 0);
 }
 
-double stream_moved(enum stream stream) {
-    double arrays = (double)stream_arrays(stream);
-    return stream == STORE || stream == COPY || stream == TRIAD ? (arrays + 1) / arrays : 1;
-}
-
 stream_loop *stream_loop_of(enum stream stream) {
 #if defined(__x86_64__)
     size_t bytes = streams_vector_bytes();
@@ -211,4 +208,12 @@ stream_loop *stream_loop_of(enum stream stream) {
     if (bytes == 32) return loops_32[stream];
 #endif
     return loops_16[stream];
+}
+
+void stream_chunk(enum stream stream, unsigned char *slice, size_t slice_bytes, size_t at) {
+    size_t arrays = stream_arrays(stream), array_bytes = slice_bytes / arrays;
+    unsigned char *array[MOST_ARRAYS] = {NULL};
+    for (size_t i = 0; i < arrays; i++) array[i] = slice + i * array_bytes + at;
+    if (stream == READ3_WRITE1) array[1] += at; /* of which a chunk is twice as large */
+    stream_loop_of(stream)(array, STREAM_CHUNK_BYTES, SIZE_MAX);
 }

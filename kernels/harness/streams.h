@@ -24,8 +24,8 @@ enum stream {
 extern const char *const stream_words[];
 
 enum {
-    CHUNK_BYTES = 128 << 10, /* of each array */
-    TURN_BYTES = 512,        /* of each array: a loop moves whole turns */
+    STREAM_CHUNK_BYTES = 128 << 10, /* of each array */
+    TURN_BYTES = 512,               /* of each array: a loop moves whole turns */
     MOST_ARRAYS = 3,
 };
 
@@ -35,10 +35,6 @@ size_t stream_arrays(enum stream stream);
 /* Bytes that count of a slice of all arrays: each once, as STREAM counts; those that are read and written twice. */
 size_t stream_counted(enum stream stream, size_t slice_bytes);
 
-/* How many bytes go between cores and memory for each that is counted: a line that is stored by way of the caches is read
- * first. */
-double stream_moved(enum stream stream);
-
 /* Move so many bytes of each array that begins at these addresses, multiples of 64; what is stored comes first. `within` is a
  * power of two of bytes less one: after so many the arrays begin again, but not those of READ3_WRITE1. */
 typedef void stream_loop(unsigned char *const array[restrict MOST_ARRAYS], size_t bytes, size_t within);
@@ -46,5 +42,8 @@ typedef void stream_loop(unsigned char *const array[restrict MOST_ARRAYS], size_
 /* That by the vectors which this CPU has. */
 stream_loop *stream_loop_of(enum stream stream);
 size_t streams_vector_bytes(void);
+
+/* Move the chunk of each array of a slice that begins `at` bytes behind the array's begin. */
+void stream_chunk(enum stream stream, unsigned char *slice, size_t slice_bytes, size_t at);
 
 #endif
