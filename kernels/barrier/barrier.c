@@ -29,6 +29,7 @@ enum {
     MOST_ROUNDS = 1 << 16,
 };
 static const double SHORTEST_BATCH_NS = 30e3, SHORTEST_BATCH_STEPS = 200;
+static const double MARGIN = 1.4; /* batches differ: the next one shall not be too short again */
 
 enum scope { SCOPE_CCX, SCOPE_SOCKET, SCOPE_MACHINE, SCOPES };
 static const char *const scope_words[] = {"ccx", "socket", "machine", NULL};
@@ -37,20 +38,20 @@ static const char *const kind_words[] = {"counter", "tree", NULL};
 struct crowd {
     struct gate gate;
     struct meeting meeting;
-    size_t rounds; /* barriers of the next batch: doubled until one is long enough for the clock; 0: it is over */
+    size_t rounds; /* barriers of the next batch: more until one is long enough for the clock; 0: it is over */
     double values[BATCHES];
     size_t values_count;
 };
 
 /* The first core alone keeps the time, and says how long the next batch is; the barrier before it makes that known. */
 static void decide(struct crowd *crowd, double ticks) {
-    double ns = ticks * clock_facts.ns_per_tick;
-    bool enough = ns >= SHORTEST_BATCH_NS && ticks >= SHORTEST_BATCH_STEPS * clock_facts.step_ticks;
-    if (!enough && crowd->rounds < MOST_ROUNDS) { /* one before it that seemed long enough was interrupted */
-        crowd->rounds *= 2;
+    double rounds = (double)crowd->rounds;
+    double fewest = fmax(SHORTEST_BATCH_NS / clock_facts.ns_per_tick, SHORTEST_BATCH_STEPS * clock_facts.step_ticks);
+    if (ticks < fewest && crowd->rounds < MOST_ROUNDS) { /* one before it that seemed long enough was interrupted */
+        crowd->rounds = (size_t)ceil(rounds * (2 * ticks < fewest ? 2 : MARGIN * fewest / ticks));
         crowd->values_count = 0;
     } else
-        crowd->values[crowd->values_count++] = ns / (double)crowd->rounds;
+        crowd->values[crowd->values_count++] = ticks * clock_facts.ns_per_tick / rounds;
     if (crowd->values_count == BATCHES || run_stopping()) crowd->rounds = 0;
 }
 
@@ -152,8 +153,8 @@ static double plan_seconds(const struct run *run, const struct unit *unit, doubl
     size_t *workers = grow(NULL, run->chosen.count, sizeof *workers);
     size_t count = group(run, chosen_at(run, unit->key[0]), (enum scope)unit->key[1], workers);
     free(workers);
-    /* rounds double until a batch is long enough: it lasts from once to twice as long, and all before it as long again */
-    double barrier_ns = 2 * hop_ns * (double)count, batch_ns = fmax(barrier_ns, SHORTEST_BATCH_NS / log(2));
+    /* all batches before those that count last as long as one of them */
+    double barrier_ns = 2 * hop_ns * (double)count, batch_ns = fmax(barrier_ns, MARGIN * SHORTEST_BATCH_NS);
     return (BATCHES + 1) * batch_ns / 1e9 + (double)count * 10e-6;
 }
 

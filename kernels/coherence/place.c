@@ -487,7 +487,8 @@ static double seconds(const struct run *run, const struct unit *unit, double hop
     double turns = state_is_shared(state) ? 5 : 3, sharers = state_is_shared(state) ? 1 : 0;
     double drawing_ns = blocks ? lines * line_drawn_ns : PAGES * page_drawn_ns;
     double evicting_ns = 2 * (double)eviction_bytes(cpu, place) * costs->read_ns / LINE_BYTES;
-    double holding_ns = lines * (costs->store_ns + (state == STATE_M || state == STATE_O ? 0 : costs->flush_ns));
+    double flushed_ns = state == STATE_M || state == STATE_O ? 0 : costs->flush_ns + costs->store_ns;
+    double holding_ns = lines * (costs->store_ns + flushed_ns); /* a load of a line takes what a store takes */
     double sharing_ns = sharers * (lines * hop_ns / at_once + evicting_ns);
     double loading_ns = lines * (blocks ? hop_ns / at_once : hop_ns);
     double round_ns = turns * (2 * hop_ns + spin_ns) + drawing_ns + holding_ns + evicting_ns + sharing_ns;

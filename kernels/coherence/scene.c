@@ -74,9 +74,9 @@ void scene_not_measured(struct run *run, struct cpulist *alone) {
 /* ---- preparing ---- */
 
 static void store_all(const struct scene *scene) {
-    for (size_t i = 0; i < scene->lines; i++)
-        atomic_store_explicit(link_at(scene, i), (uintptr_t)link_at(scene, (i + scene->step) % scene->lines),
-                              memory_order_release);
+    size_t next = scene->step % scene->lines;
+    for (size_t i = 0; i < scene->lines; i++, next = next + 1 < scene->lines ? next + 1 : 0)
+        atomic_store_explicit(link_at(scene, i), (uintptr_t)link_at(scene, next), memory_order_release);
 }
 
 static void flush_lines(const struct scene *scene) {

@@ -27,7 +27,7 @@ enum {
     BASE_PAGE_BYTES = 4096,
     COLD_PAGES = COLD_BYTES / BASE_PAGE_BYTES,
     COLD_LINES = COLD_BYTES / ELEMENT_BYTES,
-    MOST_STEPS = 1 << 16,
+    MOST_STEPS = 1 << 14,
     COLD_STEPS = 4096,
     FEW_CPUS = 4, /* of a socket: each streams through COLD_BYTES, of more through a quarter of that */
 };
@@ -38,9 +38,9 @@ const struct costs costs_of_slow_server = {
     .set_byte_s = 100e-6 / (1 << 20),
     .checked_page_s = 0.3e-6,
     .line = {{10, 20}, {10, 20}, {10, 20}},
-    .cold = {{{60, 120}, 60, 120, 160}, {{30, 120}, 60, 120, 160}},
+    .cold = {{{60, 120}, 60, 120, 40}, {{30, 120}, 60, 120, 40}},
     .store_ns = 7,
-    .flush_ns = 20,
+    .flush_ns = 6,
     .read_ns = 1.1,
     .shared_ns = 180,
     .core_bytes_per_s = {20e9, 20e9, 13e9, 20e9, 15e9, 20e9, 10e9, 26e9, 26e9, 26e9},
@@ -62,12 +62,11 @@ static double since_ns(double *start_s, size_t count) {
     return took_s * 1e9 / (double)count;
 }
 
-/* Memory of `size` bytes, and what it costs to get it and to write it. The lesser of what an eighth cost before and of this:
- * the host of a virtual machine may have to find memory first, which takes ten times as long. NULL where it cannot be had. */
+/* Memory of `size` bytes, and what it costs to get it and to write it. The lesser of what a quarter cost before and of
+ * this: the host of a virtual machine may have to find memory first, which takes ten times as long. NULL where it cannot be had. */
 static unsigned char *probe_pages(struct costs *costs, size_t size, bool huge) {
-    double *byte_s = huge ? &costs->huge_byte_s : &costs->base_byte_s, least_s = INFINITY, set_s = INFINITY,
-           given_s = 0;
-    for (size_t part = size / 8;; part = size) {
+    double *byte_s = huge ? &costs->huge_byte_s : &costs->base_byte_s, least_s = INFINITY, given_s = 0;
+    for (size_t part = size / 4;; part = size) {
         double start_s = clock_thread_s();
         unsigned char *bytes = map(part, huge);
         if (bytes == NULL) return NULL;
@@ -76,9 +75,8 @@ static unsigned char *probe_pages(struct costs *costs, size_t size, bool huge) {
         memset(bytes, 0, part);
         double written_s = clock_thread_s();
         least_s = fmin(least_s, (there_s - start_s) / (double)part);
-        set_s = fmin(set_s, (written_s - there_s) / (double)part);
         *byte_s = least_s + given_s;
-        costs->set_byte_s = set_s;
+        costs->set_byte_s = (written_s - there_s) / (double)part;
         if (part == size) return bytes;
         munmap(bytes, part);
         given_s = (clock_thread_s() - written_s) / (double)part;
@@ -99,7 +97,9 @@ static void probe_lines(struct costs *costs, unsigned char *bytes, size_t l2_byt
         start_s = clock_thread_s();
         cycle_lay(bytes, lines, &random);
         costs->line[i].lay_ns = since_ns(&start_s, lines);
-        cycle_follow(bytes, steps);
+        void *at = cycle_follow(bytes, lines);
+        start_s = clock_thread_s();
+        cycle_follow(at, steps);
         costs->line[i].load_ns = since_ns(&start_s, steps);
     }
     cycle_begin(bytes, FEW_BYTES / ELEMENT_BYTES);
@@ -281,8 +281,8 @@ static void stream_at_once(struct crowd *crowd, size_t count, double *bytes_per_
 
 /* In COLD_BYTES of the calling thread, and as much or less of each other CPU of its socket. */
 /* NOLINTNEXTLINE(readability-non-const-parameter): the members write there */
-static void probe_streams(struct costs *costs, const struct machine *machine, const struct cpulist *socket,
-                          unsigned char *bytes) {
+static void probe_streams(unsigned char *bytes, struct costs *costs, const struct machine *machine,
+                          const struct cpulist *socket) {
     struct crowd crowd = {.part_bytes = (size_t)COLD_BYTES / PARTS / (socket->count > FEW_CPUS ? 4 : 1)};
     size_t each = PARTS * crowd.part_bytes, count = 1, all = each * socket->count;
     if (sem_init(&crowd.begin, 0, 0) != 0) return;
@@ -323,7 +323,7 @@ struct costs costs_here(const struct machine *machine, const struct cpulist *cpu
         probe_cold(&costs.cold[0], base);
         probe_cold(&costs.cold[1], huge);
     }
-    if ((probes & PROBE_STREAMS) != 0) probe_streams(&costs, machine, socket, huge);
+    if ((probes & PROBE_STREAMS) != 0) probe_streams(huge, &costs, machine, socket);
     munmap(base, base_size);
     munmap(huge, size);
     return costs;

@@ -70,7 +70,7 @@ def slow_machine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a machine whose memory takes SLOWER times as long."""
     need("gcc", cpus=2)
     library = tmp_path_factory.mktemp("slow") / "slow.so"
-    command = ["gcc", f"-DSLOWER={SLOWER}", "-shared", "-fPIC", "-xc", "-", "-o", library]
+    command: list[str | Path] = ["gcc", f"-DSLOWER={SLOWER}", "-shared", "-fPIC", "-xc", "-", "-o", library]
     subprocess.run(command, input=SHIM, text=True, check=True)
     return {"LD_PRELOAD": str(library)}
 

@@ -101,15 +101,13 @@ def undisturbed() -> list[str]:
         done = subprocess.run([*prefix, "true"], check=False, capture_output=True)
     except FileNotFoundError:
         return []
-    return [] if os.environ.get("NO_RT") else prefix if done.returncode == 0 else []
+    return prefix if done.returncode == 0 else []
 
 
 def planned(command: Sequence[str], environment: Mapping[str, str] | None = None) -> dict[str, float]:
     """The numbers of a plan, with more environment."""
-    whole = [*undisturbed(), *command, "--plan"]
-    done = subprocess.run(
-        whole, env=os.environ | dict(environment or {}), capture_output=True, text=True, check=True, timeout=60
-    )
+    whole, variables = [*undisturbed(), *command, "--plan"], os.environ | dict(environment or {})
+    done = subprocess.run(whole, env=variables, capture_output=True, text=True, check=True, timeout=60)
     lines = (line.split(" ", 1) for line in done.stdout.splitlines() if " " in line)
     return {name: float(value) for name, value in lines if "seconds" in name}
 
