@@ -675,6 +675,7 @@ static const struct operation operations[] = {
      .prepare = caches_prepare,
      .facts = facts,
      .measure = caches_measure,
+     .probes = PROBE_CACHES,
      .seconds = caches_seconds,
      .keys = {"cpu", "scope", "cores", "level", "stream"},
      .words = {NULL, caches_scopes, NULL, caches_levels, stream_words}},

@@ -51,12 +51,6 @@ static size_t members_of_unit(const struct run *run, const struct unit *unit, si
 
 /* ---- working sets ---- */
 
-static size_t power_of_two_within(size_t bytes) {
-    size_t power = 1;
-    while (power <= bytes / 2) power *= 2;
-    return bytes == 0 ? 0 : power;
-}
-
 /* Bytes of a cache for each CPU of the selection that shares it. */
 static size_t share_of(const struct run *run, int cpu, int level) {
     struct cpulist sharers = {0};
@@ -238,11 +232,12 @@ unsigned caches_measure(struct run *run, uint32_t pass, const struct unit *unit,
 }
 
 double caches_seconds(const struct run *run, const struct unit *unit, double hop_ns) {
-    static const double filled_a_second = 5e9, slow_bytes_per_s[CACHE_LEVELS] = {50e9, 25e9, 8e9};
+    static const double filled_a_second = 5e9;
     size_t *roles = grow(NULL, run->selection.cpus.count, sizeof *roles), level = (size_t)unit->key[LEVEL_KEY];
     (void)hop_ns;
     size_t bytes = working_set(run, roles, members_of_unit(run, unit, roles), (enum level)level);
     free(roles);
     /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): a level is one of the words */
-    return flow_seconds_of((double)sweep_bytes[level] / slow_bytes_per_s[level]) + 2 * (double)bytes / filled_a_second;
+    double rate = run->costs.cache_bytes_per_s[level][unit->key[STREAM_KEY]];
+    return flow_seconds_of((double)sweep_bytes[level] / rate) + 2 * (double)bytes / filled_a_second;
 }

@@ -167,10 +167,11 @@ unsigned flow_set_rates(const struct sweeps *sweeps, size_t count, double thread
     return 4 * slow > number || 4 * apart > number ? FLAG_DISTURBED : 0;
 }
 
-/* The last sweep begins before the time is up, and ends half a sweep behind it. */
+/* The last sweep begins before the time is up, and ends half a sweep behind it; fast ones end by their number. */
 double flow_seconds_of(double sweep_s) {
     double half_s = sweep_s / 2;
-    return fmax(LEAST_SETTLING_S + half_s, sweep_s) + fmax(LEAST_SWEEPING_S + half_s, BEST_OF * sweep_s);
+    return fmin(fmax(LEAST_SETTLING_S + half_s, sweep_s), MOST_SETTLING * sweep_s) +
+           fmin(fmax(LEAST_SWEEPING_S + half_s, BEST_OF * sweep_s), MOST_SWEEPS * sweep_s);
 }
 
 double flow_sweep_seconds(const struct run *run, const size_t *roles, size_t count, size_t thread_bytes,

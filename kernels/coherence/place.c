@@ -43,12 +43,6 @@ static size_t eviction_bytes(int cpu, enum place place) {
     return place == IN_L1 ? 0 : place == IN_L2 ? 2 * cache_bytes(cpu, 1) : 4 * cache_bytes(cpu, 2);
 }
 
-static size_t power_of_two_within(size_t bytes) {
-    size_t power = 1;
-    while (power <= bytes / 2) power *= 2;
-    return bytes == 0 ? 0 : power;
-}
-
 /* A power of two: half of an L1, a quarter of an L2; in an L3 half of an L2, as what takes long to prepare may be gone. */
 static size_t block_bytes(int cpu, enum place place) {
     if (place == IN_L1) return power_of_two_within(cache_bytes(cpu, 1) / 2);

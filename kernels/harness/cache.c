@@ -51,3 +51,9 @@ void cache_sharers(int cpu, struct cpulist *sharers) {
         if (index_of(cpu, level) >= 0) last = level;
     cache_sharers_of(cpu, last, sharers);
 }
+
+size_t power_of_two_within(size_t bytes) {
+    size_t power = 1;
+    while (power <= bytes / 2) power *= 2;
+    return bytes == 0 ? 0 : power;
+}

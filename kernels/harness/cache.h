@@ -16,6 +16,9 @@ size_t cache_bytes(int cpu, int level);
 /* The largest of `level` over the CPUs. */
 size_t cache_largest(const struct cpulist *cpus, int level);
 
+/* The largest power of two of bytes within so many; 0 of none. */
+size_t power_of_two_within(size_t bytes);
+
 /* CPUs that share the data or unified cache of `level` with `cpu`, itself among them; `cpu` alone where sysfs reports none. */
 void cache_sharers_of(int cpu, int level, struct cpulist *sharers);
 

@@ -43,6 +43,9 @@ const struct costs costs_of_slow_server = {
     .flush_ns = 6,
     .read_ns = 1.1,
     .shared_ns = 180,
+    .cache_bytes_per_s = {{[LOAD] = 50e9, [STORE] = 50e9, [COPY] = 50e9},
+                          {[LOAD] = 25e9, [STORE] = 25e9, [COPY] = 25e9},
+                          {[LOAD] = 8e9, [STORE] = 8e9, [COPY] = 8e9}},
     .core_bytes_per_s = {20e9, 20e9, 13e9, 20e9, 15e9, 20e9, 10e9, 26e9, 26e9, 26e9},
     .socket_bytes_per_s = {150e9, 150e9, 100e9, 150e9, 112e9, 150e9, 75e9, 150e9, 150e9, 150e9},
     .core_hz = 2.5e9,
@@ -160,9 +163,11 @@ static bool bind_to(pthread_t thread, int cpu) {
 }
 
 enum { ECHOES = 64, SHARED_BYTES = 4 << 20 };
+static const double LONGEST_ECHOES_S = 30e-3; /* where other programs have that CPU */
 
 struct echo {
     sem_t there, back;
+    bool over; /* with this one */
     struct gate gate;
     unsigned char *shared; /* SHARED_BYTES */
 };
@@ -185,8 +190,10 @@ static void share_lines(struct echo *echo) {
 
 static void *answer(void *argument) {
     struct echo *echo = argument;
-    for (int i = 0; i < ECHOES; i++) {
+    bool over = false;
+    while (!over) {
         while (sem_wait(&echo->there) != 0) continue;
+        over = echo->over;
         sem_post(&echo->back);
     }
     share_lines(echo);
@@ -203,7 +210,9 @@ static void probe_other(struct costs *costs, int cpu, unsigned char *bytes) {
     if (pthread_create(&thread, NULL, answer, &echo) != 0) return;
     bool bound = bind_to(thread, cpu);
     double start_s = clock_thread_s(), began_s = clock_monotonic_s();
-    for (int i = 0; i < ECHOES; i++) {
+    size_t echoes = 0;
+    while (!echo.over) {
+        echo.over = ++echoes == ECHOES || clock_monotonic_s() - began_s > LONGEST_ECHOES_S;
         sem_post(&echo.there);
         while (sem_wait(&echo.back) != 0) continue;
     }
@@ -212,8 +221,8 @@ static void probe_other(struct costs *costs, int cpu, unsigned char *bytes) {
     double shared_s = clock_thread_s() - start_s - ran_s;
     pthread_join(thread, NULL);
     if (!bound) return;
-    costs->task_s = ran_s / ECHOES;
-    costs->wake_s = fmax(took_s - ran_s, 0) / ECHOES;
+    costs->task_s = ran_s / (double)echoes;
+    costs->wake_s = fmax(took_s - ran_s, 0) / (double)echoes;
     costs->shared_ns = shared_s * 1e9 * ELEMENT_BYTES / SHARED_BYTES;
 }
 
@@ -242,14 +251,31 @@ struct crowd {
     } * members;
 };
 
+/* Round and round in a half of an L1, of an L2, and in four times an L2. */
+static void probe_caches(struct costs *costs, unsigned char *bytes, int cpu) {
+    enum { MOVED_BYTES = 16 << 20 };
+    static const enum stream streams[] = {LOAD, STORE, COPY};
+    for (size_t level = 0; level < CACHE_LEVELS; level++) {
+        size_t size = power_of_two_within(level == 2 ? 4 * cache_bytes(cpu, 2) : cache_bytes(cpu, (int)level + 1) / 2);
+        for (size_t s = 0; size >= 2 * TURN_BYTES && size <= MOVED_BYTES && s < 3; s++) {
+            size_t each = size / stream_arrays(streams[s]), all = MOVED_BYTES / stream_arrays(streams[s]);
+            unsigned char *array[MOST_ARRAYS] = {bytes, bytes + each};
+            stream_loop_of(streams[s])(array, each, each - 1);
+            double start_s = clock_thread_s();
+            stream_loop_of(streams[s])(array, all, each - 1);
+            costs->cache_bytes_per_s[level][streams[s]] = MOVED_BYTES / (clock_thread_s() - start_s);
+        }
+    }
+}
+
 /* All streams, each through the next part, so that little of it is still in a cache. */
 static void stream_all(struct member *member) {
     struct crowd *crowd = member->crowd;
+    gate_pass(&crowd->gate);
     for (size_t s = 0; s < STREAMS; s++) {
         enum stream stream = (enum stream)s;
         size_t row = stream_arrays(stream) * STREAM_CHUNK_BYTES, slice = crowd->part_bytes / row * row;
         unsigned char *part = member->bytes + s % PARTS * crowd->part_bytes;
-        gate_pass_again(&crowd->gate, s + 1);
         double start_s = clock_thread_s();
         for (size_t at = 0; at < slice / stream_arrays(stream); at += STREAM_CHUNK_BYTES)
             stream_chunk(stream, part, slice, at);
@@ -323,6 +349,7 @@ struct costs costs_here(const struct machine *machine, const struct cpulist *cpu
         probe_cold(&costs.cold[0], base);
         probe_cold(&costs.cold[1], huge);
     }
+    if ((probes & PROBE_CACHES) != 0) probe_caches(&costs, huge, cpus->cpu[0]);
     if ((probes & PROBE_STREAMS) != 0) probe_streams(huge, &costs, machine, socket);
     munmap(base, base_size);
     munmap(huge, size);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cache.h"
 #include "cpulist.h"
 #include "machine.h"
 #include "streams.h"
@@ -28,6 +29,7 @@ struct costs {
     double store_ns, flush_ns,
         read_ns;      /* of lines in their order: that are in no cache; modified; four times an L2, again */
     double shared_ns; /* of a line that two CPUs write and read, with a fence behind each */
+    double cache_bytes_per_s[CACHE_LEVELS][STREAMS]; /* of loads, stores and copies in each cache, by one CPU */
     double core_bytes_per_s[STREAMS],
         socket_bytes_per_s[STREAMS]; /* that count: one CPU alone, all of a socket at once */
     double core_hz;
@@ -36,8 +38,9 @@ struct costs {
 
 extern const struct costs costs_of_slow_server;
 
-/* What an operation's plan rests on beside pages, tasks and shared lines: lines of caches, of memory, and streams. */
-enum probe { PROBE_LINES = 1, PROBE_COLD = 2, PROBE_STREAMS = 4 };
+/* What an operation's plan rests on beside pages, tasks and shared lines: lines of caches and of memory, streams through
+ * each. */
+enum probe { PROBE_LINES = 1, PROBE_COLD = 2, PROBE_CACHES = 4, PROBE_STREAMS = 8 };
 
 /* In CPU seconds of the first of these CPUs, to which the calling thread is bound; `socket` are those of them in its socket.
  * Whatever cannot be had or is not allowed is not measured. */

@@ -34,7 +34,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 """
 #: Operations of bytes, pages and lines in a number that is given. The others last for a time, or for a number of hops.
 BY_COUNT = {
-    "bandwidth": ("nodes", "scaling", "cpus", "groups", "machine", "ladder"),
+    "bandwidth": ("nodes", "scaling", "cpus", "groups", "machine", "ladder", "caches"),
     "chase": ("latency", "levels", "curve", "pages"),
     "coherence": ("state", "place", "stream"),
     "fault": ("rate", "huge"),
