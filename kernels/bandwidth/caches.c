@@ -237,7 +237,7 @@ double caches_seconds(const struct run *run, const struct unit *unit, double hop
     (void)hop_ns;
     size_t bytes = working_set(run, roles, members_of_unit(run, unit, roles), (enum level)level);
     free(roles);
-    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): a level is one of the words */
     double rate = run->costs.cache_bytes_per_s[level][unit->key[STREAM_KEY]];
+    /* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): a level is one of the words */
     return flow_seconds_of((double)sweep_bytes[level] / rate) + 2 * (double)bytes / filled_a_second;
 }

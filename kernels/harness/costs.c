@@ -65,25 +65,30 @@ static double since_ns(double *start_s, size_t count) {
     return took_s * 1e9 / (double)count;
 }
 
-/* Memory of `size` bytes, and what it costs to get it and to write it. The lesser of what a quarter cost before and of
- * this: the host of a virtual machine may have to find memory first, which takes ten times as long. NULL where it cannot be had. */
-static unsigned char *probe_pages(struct costs *costs, size_t size, bool huge) {
-    double *byte_s = huge ? &costs->huge_byte_s : &costs->base_byte_s, least_s = INFINITY, given_s = 0;
-    for (size_t part = size / 4;; part = size) {
+/* To get so much memory and give it back. The least of some: the host of a virtual machine may have to find it first, which
+ * takes ten times as long. INFINITY where it cannot be had. */
+static double byte_s(size_t size, bool huge) {
+    double least_s = INFINITY;
+    for (int i = 0; i < 4; i++) {
         double start_s = clock_thread_s();
-        unsigned char *bytes = map(part, huge);
-        if (bytes == NULL) return NULL;
-        for (size_t at = 0; at < part; at += BASE_PAGE_BYTES) *(volatile unsigned char *)(bytes + at) = 1;
-        double there_s = clock_thread_s();
-        memset(bytes, 0, part);
-        double written_s = clock_thread_s();
-        least_s = fmin(least_s, (there_s - start_s) / (double)part);
-        *byte_s = least_s + given_s;
-        costs->set_byte_s = (written_s - there_s) / (double)part;
-        if (part == size) return bytes;
-        munmap(bytes, part);
-        given_s = (clock_thread_s() - written_s) / (double)part;
+        unsigned char *bytes = map(size, huge);
+        if (bytes == NULL) return INFINITY;
+        for (size_t at = 0; at < size; at += BASE_PAGE_BYTES) *(volatile unsigned char *)(bytes + at) = 1;
+        munmap(bytes, size);
+        least_s = fmin(least_s, clock_thread_s() - start_s);
     }
+    return least_s / (double)size;
+}
+
+/* Memory of `size` bytes, which are written twice. NULL where it cannot be had. */
+static unsigned char *written(size_t size, bool huge, double *set_byte_s) {
+    unsigned char *bytes = map(size, huge);
+    if (bytes == NULL) return NULL;
+    memset(bytes, 0, size);
+    double start_s = clock_thread_s();
+    memset(bytes, 0, size);
+    *set_byte_s = (clock_thread_s() - start_s) / (double)size;
+    return bytes;
 }
 
 static void read_lines(const unsigned char *bytes, size_t size) {
@@ -169,23 +174,45 @@ struct echo {
     sem_t there, back;
     bool over; /* with this one */
     struct gate gate;
-    unsigned char *shared; /* SHARED_BYTES */
+    int shared;     /* memory of SHARED_BYTES; -1 where no lines are shared */
+    double line_ns; /* of them, by the other CPU */
 };
 
-/* Chunks of lines are written and read, as whoever shares them with others does (remap's ring). */
-static void share_lines(struct echo *echo) {
-    enum { CHUNK = 256 * ELEMENT_BYTES };
-    gate_pass(&echo->gate);
-    for (unsigned char *chunk = echo->shared; chunk < echo->shared + SHARED_BYTES; chunk += CHUNK) {
-        for (size_t at = 0; at < CHUNK; at += ELEMENT_BYTES) {
-            atomic_store_explicit((_Atomic uint64_t *)(void *)(chunk + at), at, memory_order_relaxed);
+typedef _Atomic uint64_t word_t;
+
+/* Chunks of lines are written in one mapping and read in another, as by each CPU of remap's ring. */
+static void share_lines(word_t *to, const word_t *from) {
+    enum { LINE = ELEMENT_BYTES / sizeof(word_t), CHUNK = 256 * LINE, ALL = SHARED_BYTES / sizeof(word_t) };
+    for (size_t chunk = 0; chunk < ALL; chunk += CHUNK) {
+        for (size_t at = chunk; at < chunk + CHUNK; at += LINE) {
+            atomic_store_explicit(&to[at], at, memory_order_relaxed);
             cache_fence();
         }
-        for (size_t at = 0; at < CHUNK; at += ELEMENT_BYTES) {
-            (void)atomic_load_explicit((_Atomic uint64_t *)(void *)(chunk + at), memory_order_relaxed);
+        for (size_t at = chunk; at < chunk + CHUNK; at += LINE) {
+            (void)atomic_load_explicit(&from[at], memory_order_relaxed);
             cache_fence();
         }
     }
+}
+
+/* Both begin each round together. In the first one pages are mapped. */
+static double shared_ns(struct echo *echo) {
+    enum { ROUNDS = 3 };
+    word_t *words[2];
+    bool mapped = echo->shared >= 0;
+    double start_s = 0, took_s = 0;
+    for (size_t i = 0; i < 2 && mapped; i++) {
+        words[i] = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, echo->shared, 0);
+        mapped = words[i] != MAP_FAILED;
+    }
+    for (size_t round = 1; round <= ROUNDS; round++) {
+        gate_pass_again(&echo->gate, round);
+        start_s = clock_thread_s();
+        if (mapped) share_lines(words[0], words[1]);
+        if (round > 1) took_s += clock_thread_s() - start_s;
+    }
+    for (size_t i = 0; i < 2 && mapped; i++) munmap(words[i], SHARED_BYTES);
+    return mapped ? took_s * 1e9 / (ROUNDS - 1) * ELEMENT_BYTES / SHARED_BYTES : NAN;
 }
 
 static void *answer(void *argument) {
@@ -196,14 +223,14 @@ static void *answer(void *argument) {
         over = echo->over;
         sem_post(&echo->back);
     }
-    share_lines(echo);
+    echo->line_ns = shared_ns(echo);
     return NULL;
 }
 
-/* A thread on another CPU is woken and wakes this one, as a worker and the coordinator do; then both share lines. */
-/* NOLINTNEXTLINE(readability-non-const-parameter): both write there */
-static void probe_other(struct costs *costs, int cpu, unsigned char *bytes) {
-    struct echo echo = {.shared = bytes};
+/* A thread on another CPU is woken and wakes this one, as a worker and the coordinator do; then both may share lines. */
+static void probe_other(struct costs *costs, int cpu, bool shared) {
+    struct echo echo = {.shared = shared ? memfd_create("nodeprint-probe", MFD_CLOEXEC) : -1};
+    if (echo.shared >= 0 && ftruncate(echo.shared, SHARED_BYTES) != 0) return;
     pthread_t thread;
     gate_set(&echo.gate, 2);
     if (sem_init(&echo.there, 0, 0) != 0 || sem_init(&echo.back, 0, 0) != 0) return;
@@ -217,21 +244,25 @@ static void probe_other(struct costs *costs, int cpu, unsigned char *bytes) {
         while (sem_wait(&echo.back) != 0) continue;
     }
     double ran_s = clock_thread_s() - start_s, took_s = clock_monotonic_s() - began_s;
-    share_lines(&echo);
-    double shared_s = clock_thread_s() - start_s - ran_s;
+    double line_ns = shared_ns(&echo);
     pthread_join(thread, NULL);
+    if (echo.shared >= 0) close(echo.shared);
     if (!bound) return;
     costs->task_s = ran_s / (double)echoes;
     costs->wake_s = fmax(took_s - ran_s, 0) / (double)echoes;
-    costs->shared_ns = shared_s * 1e9 * ELEMENT_BYTES / SHARED_BYTES;
+    if (isfinite(line_ns + echo.line_ns)) costs->shared_ns = fmax(line_ns, echo.line_ns);
 }
 
 static double checked_page_s(const struct machine *machine, const unsigned char *bytes) {
     const char *verified_by;
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    double start_s = clock_thread_s();
-    memory_elsewhere(machine, bytes, CHECKED_BYTES, page, machine->node[0].number, &verified_by);
-    return (clock_thread_s() - start_s) * (double)page / CHECKED_BYTES;
+    double least_s = INFINITY;
+    for (int i = 0; i < 2; i++) { /* as behind each pass: what the system has of these pages is in a cache */
+        double start_s = clock_thread_s();
+        memory_elsewhere(machine, bytes, CHECKED_BYTES, page, machine->node[0].number, &verified_by);
+        least_s = fmin(least_s, clock_thread_s() - start_s);
+    }
+    return least_s * (double)page / CHECKED_BYTES;
 }
 
 /* ---- streams ---- */
@@ -257,7 +288,7 @@ static void probe_caches(struct costs *costs, unsigned char *bytes, int cpu) {
     static const enum stream streams[] = {LOAD, STORE, COPY};
     for (size_t level = 0; level < CACHE_LEVELS; level++) {
         size_t size = power_of_two_within(level == 2 ? 4 * cache_bytes(cpu, 2) : cache_bytes(cpu, (int)level + 1) / 2);
-        for (size_t s = 0; size >= 2 * TURN_BYTES && size <= MOVED_BYTES && s < 3; s++) {
+        for (size_t s = 0; size / 2 >= TURN_BYTES && size <= MOVED_BYTES && s < 3; s++) {
             size_t each = size / stream_arrays(streams[s]), all = MOVED_BYTES / stream_arrays(streams[s]);
             unsigned char *array[MOST_ARRAYS] = {bytes, bytes + each};
             stream_loop_of(streams[s])(array, each, each - 1);
@@ -335,13 +366,17 @@ static void probe_streams(unsigned char *bytes, struct costs *costs, const struc
 
 struct costs costs_here(const struct machine *machine, const struct cpulist *cpus, const struct cpulist *socket,
                         unsigned probes) {
-    enum { FEW_BYTES = 32 << 20 };
+    enum { FEW_BYTES = 8 << 20, MORE_BYTES = 32 << 20 }; /* more are zeroed than an L3 takes */
     struct costs costs = costs_of_slow_server;
-    size_t size = probes != 0 ? COLD_BYTES : FEW_BYTES, base_size = (probes & PROBE_COLD) != 0 ? COLD_BYTES : FEW_BYTES;
+    size_t size = probes != 0 ? COLD_BYTES : MORE_BYTES,
+           base_size = (probes & PROBE_COLD) != 0 ? COLD_BYTES : FEW_BYTES;
     bind_to(pthread_self(), cpus->cpu[0]);
-    unsigned char *base = probe_pages(&costs, base_size, false), *huge = probe_pages(&costs, size, true);
-    if (base == NULL || huge == NULL) return costs_of_slow_server; /* whoever needs memory says so */
-    if (cpus->count > 1) probe_other(&costs, cpus->cpu[1], base);
+    costs.base_byte_s = byte_s(FEW_BYTES, false);
+    costs.huge_byte_s = byte_s(MORE_BYTES, true);
+    unsigned char *base = written(base_size, false, &costs.set_byte_s), *huge = written(size, true, &costs.set_byte_s);
+    if (base == NULL || huge == NULL || isinf(costs.base_byte_s + costs.huge_byte_s))
+        return costs_of_slow_server; /* whoever needs memory says so */
+    if (cpus->count > 1) probe_other(&costs, cpus->cpu[1], (probes & PROBE_SHARED) != 0);
     costs.checked_page_s = checked_page_s(machine, base);
     costs.core_hz = core_hz(3, 20e3);
     if ((probes & PROBE_LINES) != 0) probe_lines(&costs, huge, cache_bytes(cpus->cpu[0], 2));

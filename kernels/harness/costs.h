@@ -38,9 +38,9 @@ struct costs {
 
 extern const struct costs costs_of_slow_server;
 
-/* What an operation's plan rests on beside pages, tasks and shared lines: lines of caches and of memory, streams through
- * each. */
-enum probe { PROBE_LINES = 1, PROBE_COLD = 2, PROBE_CACHES = 4, PROBE_STREAMS = 8 };
+/* What an operation's plan rests on beside pages and tasks: lines of caches, of memory, and shared ones; streams through caches
+ * and memory. */
+enum probe { PROBE_LINES = 1, PROBE_COLD = 2, PROBE_SHARED = 4, PROBE_CACHES = 8, PROBE_STREAMS = 16 };
 
 /* In CPU seconds of the first of these CPUs, to which the calling thread is bound; `socket` are those of them in its socket.
  * Whatever cannot be had or is not allowed is not measured. */

@@ -527,6 +527,7 @@ static const struct operation operations[] = {
      .facts = facts,
      .all_at_once = true,
      .measure = measure_ring,
+     .probes = PROBE_SHARED,
      .seconds = ring_seconds,
      .prepare_seconds = prepare_seconds},
 };
