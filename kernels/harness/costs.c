@@ -305,7 +305,8 @@ static void stream_all(struct member *member) {
     gate_pass(&crowd->gate);
     for (size_t s = 0; s < STREAMS; s++) {
         enum stream stream = (enum stream)s;
-        size_t row = stream_arrays(stream) * STREAM_CHUNK_BYTES, slice = crowd->part_bytes / row * row;
+        size_t row = stream_arrays(stream) * STREAM_CHUNK_BYTES;
+        size_t slice = ((crowd->part_bytes / row - 1) | 1) * row; /* of an odd number of chunks, as bandwidth's */
         unsigned char *part = member->bytes + s % PARTS * crowd->part_bytes;
         double start_s = clock_thread_s();
         for (size_t at = 0; at < slice / stream_arrays(stream); at += STREAM_CHUNK_BYTES)

@@ -409,8 +409,8 @@ def test_the_ladder_has_five_ratios_of_each_part(tmp_path: Path, name: str, nps:
 
 
 def test_reads_and_writes_of_a_ladder_are_counted_and_checked(tmp_path: Path) -> None:
-    """Each array has four times the L3 of 2 MiB. What is read and written counts twice. No two arrays are a power of two
-    apart, where a memory can be a third slower."""
+    """Each array has four times the L3 of 2 MiB. What is read and written counts twice. No two arrays are a power of
+    two apart, where a memory can be a third slower."""
     need(cpus=2)
     cells = ladder(built() / "bandwidth", tmp_path)
     arrays = {"load": 1, "read3_write1": 3, "read2_write1": 2, "read1_write1": 1, "store_mem": 1}
