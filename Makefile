@@ -88,7 +88,7 @@ QUICK = tests/unit/stats tests/unit/judge tests/unit/report/test_text.py $(wildc
 test-quick: able-to-test ## a minute for a first change: the judge, its statistics and the rules of the house
 	pytest -q -m 'not machine and not emulated and not long and not slow and not recipe' -n auto --dist worksteal $(QUICK)
 
-test-emulated: able-to-test kernels ## node-run in emulated machines of two sockets and four NUMA nodes
+test-emulated: able-to-test kernels ## node-run in emulated machines of two and of eight sockets
 	@setup/system emulated
 	pytest -q --cache-clear -m 'emulated and not long' || $(ALONE)
 

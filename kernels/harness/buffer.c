@@ -203,6 +203,8 @@ struct buffer buffer_first_touched(const struct machine *machine, struct workers
                                    enum page_kind pages) {
     int home = machine_home_of(machine, workers->worker[toucher].cpu), cpu = workers->worker[toucher].cpu;
     struct buffer buffer = create(machine, workers, home, size, pages, false, &toucher, 1);
+    /* of nodes that are equally near to one without memory Linux takes any */
+    if (home != machine_node_of(machine, cpu)) buffer.home = home = memory_node_at(buffer.bytes, home);
     size_t elsewhere = memory_elsewhere(machine, buffer.bytes, buffer.size, base_page(), home, &buffer.verified_by);
     if (elsewhere > 0 && pages == PAGES_TRANSPARENT) { /* Linux may prefer a huge page of another node to its own's base
                                                         * pages */

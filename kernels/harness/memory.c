@@ -199,6 +199,13 @@ size_t memory_elsewhere(const struct machine *machine, const unsigned char *byte
     return (size_t)elsewhere;
 }
 
+int memory_node_at(const unsigned char *byte, int unknown) {
+    void *address = (void *)(uintptr_t)byte; /* NOLINT(performance-no-int-to-ptr): takes off const */
+    int node = -1;
+    bool answered = syscall(SYS_move_pages, 0, 1ul, &address, NULL, &node, 0) == 0;
+    return answered && node >= 0 ? node : unknown;
+}
+
 const char *memory_verify(const struct machine *machine, const unsigned char *bytes, size_t size, size_t page, int home,
                           bool bound) {
     const char *verified_by;

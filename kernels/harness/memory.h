@@ -54,6 +54,9 @@ bool memory_bind(const struct machine *machine, void *bytes, size_t size, int ho
 size_t memory_elsewhere(const struct machine *machine, const unsigned char *bytes, size_t size, size_t page, int home,
                         const char **verified_by);
 
+/* The node that a touched byte is on, `unknown` where nothing says it. */
+int memory_node_at(const unsigned char *byte, int unknown);
+
 /* By what it is verified that all pages of `page` bytes are on `home`. Ends the process with 3 when they are not. */
 const char *memory_verify(const struct machine *machine, const unsigned char *bytes, size_t size, size_t page, int home,
                           bool bound);

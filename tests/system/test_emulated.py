@@ -1,4 +1,4 @@
-"""The whole driver inside an emulated machine of two sockets, four NUMA nodes and 16 CPUs: `make test-emulated`.
+"""The whole driver inside emulated machines, most of two sockets, four NUMA nodes and 16 CPUs: `make test-emulated`.
 
 It proves discovery, pinning, memory placement and plumbing on real NUMA nodes, and no figure: latencies inside are the
 emulator's. Needs QEMU and Debian's cloud kernel, which is downloaded once into build/emulated/.
@@ -37,6 +37,24 @@ DISTANCES = [[10 if a == b else 12 if a // 2 == b // 2 else 32 for b in range(NO
 ONE_OF_EACH = (0, 5, 10, 15)
 
 
+#: The machine of the plan `uneven`: the threads of each core of its eight sockets, each a NUMA node. The last one has
+#: no memory, and node 8 has nothing else. Two CPUs are offline: one thread of two, and one core of two.
+UNEVEN = ((2, 1), (2, 1), (1,), (1,), (1,), (1,), (1, 1), (1, 1))
+WITHOUT_MEMORY, WITHOUT_CPUS = 7, 8
+OFFLINE = (4, 11)
+#: Socket, core and number of each CPU that is online.
+UNEVEN_CPUS = {
+    cpu: place
+    for cpu, place in enumerate(
+        (socket, core)
+        for socket, cores in enumerate(UNEVEN)
+        for core, threads in enumerate(cores)
+        for _ in range(threads)
+    )
+    if cpu not in OFFLINE
+}
+
+
 VENDORS = pytest.mark.parametrize("name", ["emulated", "intel"])
 
 
@@ -48,26 +66,55 @@ class Emulated:
     node: Path
 
 
+def uneven_distance(a: int, b: int) -> int:
+    """All nodes with memory are equally far from that without, so that only Linux knows which it takes."""
+    return 10 if a == b else 14 if {a, b} == {0, WITHOUT_CPUS} else 32
+
+
+def uneven_parts(cpu: str) -> list[str]:
+    """QEMU's words for the CPUs and NUMA nodes of UNEVEN: only the first CPU is there without its own."""
+    mib, nodes = 384, range(len(UNEVEN) + 1)
+    parts = f"1,maxcpus={4 * len(UNEVEN)},sockets={len(UNEVEN)},cores=2,threads=2"
+    words = ["-m", str((len(nodes) - 1) * mib), "-smp", parts]
+    for node in nodes:
+        memory = "" if node == WITHOUT_MEMORY else f",memdev=m{node}"
+        words += ["-object", f"memory-backend-ram,id=m{node},size={mib}M"] if memory else []
+        words += ["-numa", f"node,nodeid={node}{memory}"]
+    for socket, cores in enumerate(UNEVEN):
+        words += ["-numa", f"cpu,node-id={socket},socket-id={socket}"]
+        for core, threads in enumerate(cores):
+            for thread in range(threads):
+                place = f"socket-id={socket},core-id={core},thread-id={thread}"
+                words += ["-device", f"{cpu}-x86_64-cpu,{place}"] if (socket, core, thread) != (0, 0, 0) else []
+    for a, b in itertools.permutations(nodes, 2):
+        words += ["-numa", f"dist,src={a},dst={b},val={uneven_distance(a, b)}"]
+    return words
+
+
 def command(cpu: str, plan: str, folder: Path, out: Path) -> list[str]:
     """QEMU's, without KVM, so that it starts everywhere. QEMU gives each die one L3, on EPYC each NUMA node.
 
     The machine of the plan `threads` is another: a NUMA node a socket, two L3 in each, and a core of two threads in
-    each L3.
+    each L3. So is that of `uneven`, whose CPUs are plugged in one by one.
     """
     threads = plan == "threads"
     nodes, per_node, mib = (2, 4, 1024) if threads else (NODES, PER_NODE, 640)
-    words = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", cpu, "-m", str(nodes * mib)]
-    inside = "cores=1,threads=2" if threads else f"cores={PER_NODE},threads=1"
-    words += ["-smp", f"{nodes * per_node},sockets={SOCKETS},dies=2,{inside}"]
-    for node in range(nodes):
-        cpus = f"{node * per_node}-{(node + 1) * per_node - 1}"
-        words += ["-object", f"memory-backend-ram,id=m{node},size={mib}M"]
-        words += ["-numa", f"node,nodeid={node},cpus={cpus},memdev=m{node}"]
-    for a, b in itertools.permutations(range(nodes), 2):
-        words += ["-numa", f"dist,src={a},dst={b},val={32 if threads else DISTANCES[a][b]}"]
+    words = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-machine", "q35", "-cpu", cpu]
+    given = f"console=ttyS0 quiet panic=-1 tsc=unstable nokaslr mitigations=off plan={plan}"
+    if plan == "uneven":
+        words += uneven_parts(cpu)
+        given += f" offline={','.join(map(str, OFFLINE))}"
+    else:
+        inside = "cores=1,threads=2" if threads else f"cores={PER_NODE},threads=1"
+        words += ["-m", str(nodes * mib), "-smp", f"{nodes * per_node},sockets={SOCKETS},dies=2,{inside}"]
+        for node in range(nodes):
+            cpus = f"{node * per_node}-{(node + 1) * per_node - 1}"
+            words += ["-object", f"memory-backend-ram,id=m{node},size={mib}M"]
+            words += ["-numa", f"node,nodeid={node},cpus={cpus},memdev=m{node}"]
+        for a, b in itertools.permutations(range(nodes), 2):
+            words += ["-numa", f"dist,src={a},dst={b},val={32 if threads else DISTANCES[a][b]}"]
     words += ["-nic", "none", "-vga", "none", "-display", "none", "-no-reboot"]
     words += ["-kernel", str(folder / "vmlinuz"), "-initrd", str(folder / "initramfs.gz")]
-    given = f"console=ttyS0 quiet panic=-1 tsc=unstable nokaslr mitigations=off plan={plan}"
     if threads:  # Linux would move pages to whoever reads them while first touch is looked at
         given += " numa_balancing=disable"
     return [*words, "-append", given, "-serial", f"file:{out}/console.log", "-serial", f"file:{out}/out.b64"]
@@ -118,6 +165,12 @@ def intel(initramfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Emulated
 def threads(initramfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Emulated:
     """Two nodes of two L3, each with a core of two threads (tests/system/emulated/threads.tsv)."""
     return machine("Icelake-Server", "threads", initramfs, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def uneven(initramfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Emulated:
+    """Eight sockets of cores with one or two threads, and nodes with CPUs or memory alone (emulated/uneven.tsv)."""
+    return machine("Icelake-Server", "uneven", initramfs, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -532,3 +585,88 @@ def test_a_cpu_that_goes_offline_is_named(of_the_system: Emulated, name: str, cp
     assert f"CPU {cpu} went offline while it was measured" in said[-2]
     file = records.read(campaign / f"{name}.jsonl")
     assert not file.complete and (len(file.pairs["a"]) or len(file.cells["pass"]))
+
+
+def test_uneven_every_operation_is_measured_or_a_sentence_says_why(uneven: Emulated) -> None:
+    job = jobs.read(uneven.node / "job1")
+    assert job.status is not None and job.status.outcome == "complete"
+    assert job.status.cpus_allowed == len(UNEVEN_CPUS)
+    assert job.not_applicable == {}
+
+
+def test_uneven_labels(uneven: Emulated) -> None:
+    survey = store.tree(uneven.node)
+    assert survey is not None
+    labels, said = captured.read(survey), read_fingerprint(survey)
+    assert {cpu.cpu: (cpu.socket, cpu.numa) for cpu in labels.cpus} == {
+        cpu: (socket, socket) for cpu, (socket, _) in UNEVEN_CPUS.items()
+    }
+    cores = {tuple(cpu for cpu, place in UNEVEN_CPUS.items() if place == core) for core in UNEVEN_CPUS.values()}
+    assert set(labels.groups("core").values()) == cores
+    assert [list(node.distances) for node in labels.numa_nodes] == [
+        [uneven_distance(a, b) for b in range(len(UNEVEN) + 1)] for a in range(len(UNEVEN) + 1)
+    ]
+    assert (said["sockets"], said["numa_nodes"]) == (len(UNEVEN), len(UNEVEN) + 1)
+    assert (said["cores"], said["cpus"], said["smt"]) == (len(cores), len(UNEVEN_CPUS), True)
+
+
+def test_uneven_all_memory_was_found_where_it_is_said_to_be(uneven: Emulated) -> None:
+    """By move_pages; that of the node without memory came from another one."""
+    for file in record_files(uneven.node / "job1"):
+        for name, placed in file.header.get("placement", {}).items():
+            assert placed["verified_by"] == "move_pages", (file.path.name, name)
+            assert not name.isdecimal() or int(name) == placed.get("home", int(name)) != WITHOUT_MEMORY
+
+
+def test_uneven_lines_of_pairs_are_on_the_node_of_the_first_cpu_or_on_one_with_memory(uneven: Emulated) -> None:
+    homes_of = {(a, b): home for a, b, home in pairs(uneven, "cas")}
+    assert set(homes_of) == {*itertools.combinations((0, 2, 3, 5, 13), 2), (0, 1)}, (
+        "CPU 4, the sibling of 3, is offline"
+    )
+    for (a, _), home in homes_of.items():
+        assert home == UNEVEN_CPUS[a][0] or (UNEVEN_CPUS[a][0] == WITHOUT_MEMORY and home != WITHOUT_MEMORY)
+    every = [node for node in range(len(UNEVEN) + 1) if node != WITHOUT_MEMORY]
+    assert [home for _, _, home in pairs(uneven, "homes")] == every
+    assert {home for _, _, home in pairs(uneven, "sockets")} == {*every} - {WITHOUT_CPUS}
+
+
+def test_uneven_a_node_without_cpus_is_measured_from_others_and_one_without_memory_is_not(uneven: Emulated) -> None:
+    for name in ("latency", "nodes"):
+        cells = measured(uneven, name).cells
+        assert WITHOUT_CPUS in cells["memory_node"] and WITHOUT_MEMORY not in cells["memory_node"]
+    assert WITHOUT_MEMORY in measured(uneven, "nodes").cells["cpu_node"]
+    assert sorted(measured(uneven, "huge").cells["memory_node"].tolist()) == [
+        node for node in range(len(UNEVEN) + 1) if node != WITHOUT_MEMORY
+    ]
+
+
+def test_uneven_hops_beside_traffic(uneven: Emulated) -> None:
+    """`coherence loaded` with idle and drawing L3s; its values mean nothing here."""
+    file = measured(uneven, "hops-loaded")
+    assert set(file.cells["load"].tolist()) == {"idle", "light", "full"}
+    assert not {*file.header["injectors"]} & {*file.cells["a"].tolist(), *file.cells["b"].tolist()}
+    busy = file.cells["load"] != "idle"
+    assert (file.cells["rate_bytes_per_s"][busy] > 0).all() and (file.cells["rate_bytes_per_s"][~busy] == 0).all()
+
+
+def test_uneven_barriers_are_of_each_l3_and_of_the_machine(uneven: Emulated) -> None:
+    cells = measured(uneven, "barriers").cells
+    columns = (cells[key].tolist() for key in ("scope", "cpu", "threads"))
+    threads = {(scope, cpu): int(count) for scope, cpu, count in zip(*columns, strict=True)}
+    assert threads == {("ccx", 0): 2, ("ccx", 12): 2, ("machine", 0): 5}
+
+
+def test_uneven_an_array_of_a_cpu_without_memory_lies_where_linux_put_it(uneven: Emulated) -> None:
+    file = measured(uneven, "touch-elsewhere")
+    assert file.header["nodes"] == {"12": WITHOUT_MEMORY, "13": WITHOUT_MEMORY}
+    assert all(placed["home"] != WITHOUT_MEMORY for placed in file.header["placement"].values())
+
+
+def test_uneven_hops_beside_traffic_lose_pages_and_a_cpu(uneven: Emulated) -> None:
+    """Faults of `coherence loaded`, which `python -m bench.faults` cannot make on two CPUs."""
+    campaign = uneven.node.parent.parent
+    moved = [json.loads(line) for line in (campaign / "hops-moved.jsonl").read_text().splitlines()]
+    assert moved[-1]["complete"] is True and moved[-1]["moved_pages"] > 0
+    assert any("moved" in line["flags"] for line in moved if line["record"] == "cell")
+    said = (campaign / "hops-unplugged.log").read_text().splitlines()
+    assert said[-1] == "hops-unplugged ended with 3" and "CPU 12 went offline while it was measured" in said[-2]
