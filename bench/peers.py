@@ -1,4 +1,5 @@
-"""Every kernel beside the programs known for what it measures, at their own definitions: `python -m bench.peers`.
+"""Every kernel beside the programs known for what it measures, at their own definitions: `python -m bench.peers`. And
+beside itself by another compiler, C library or optimization.
 
 Rounds of a process each, in turns and in random order, at real-time priority where that is allowed: a round's ratio is
 ours divided by theirs of the same quantity, size, pages and statistic, and a row is the median of ten rounds or more
@@ -27,6 +28,7 @@ from bench import peer, table
 from bench.agreement import Agreement, agreement
 from bench.real_time import real_time
 from bench.table import ROOT, Row, row
+from tests.support.real_parts import built
 
 ROUNDS = 10
 LINE_BYTES = 64
@@ -56,11 +58,19 @@ class Contest:
     between: tuple[float, float] | None
 
 
-def records(kernel: str, *arguments: str, before: Sequence[str] = ()) -> list[dict[str, Any]]:
+def records(kernel: str, *arguments: str, before: Sequence[str] = (), flavor: str = "") -> list[dict[str, Any]]:
     """What a call of one of our kernels writes; `before` are words before its own."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "r.jsonl"
-        command = [*before, f"{ROOT}/kernels/build/{kernel}", *arguments, "--passes", "1", "--out", str(out)]
+        command = [
+            *before,
+            str(ROOT / "kernels/build" / flavor / kernel),
+            *arguments,
+            "--passes",
+            "1",
+            "--out",
+            str(out),
+        ]
         subprocess.run(command, capture_output=True, check=True)
         return [json.loads(line) for line in out.read_text().splitlines()]
 
@@ -320,6 +330,33 @@ def flops_contest(cpu: int) -> Contest | None:
     return Contest(f"likwid-bench {kernel}", ours, theirs, (0.97, 1.03))
 
 
+# --- ours by other compilers ---
+
+
+def flavor_contest(flavor: str, cpus: list[int]) -> Contest:
+    """The programs of a flavor of kernels/Makefile: latencies, streams of caches and arithmetic."""
+    built(flavor)
+
+    def values(flavor: str) -> Values:
+        pair, first = listed(cpus[:2]), str(cpus[0])
+        found = dict[str, float]()
+        for operation in ("cas", "faa", "flag1", "flag2") if len(cpus) > 1 else ():
+            hops = records("coherence", "--op", operation, "--cpus", pair, flavor=flavor)
+            found[operation] = next(line["latency_ns"] for line in hops if line["record"] == "pair")
+        for kernel, words, value in (
+            ("chase", "--op levels", "latency_ns"),
+            ("bandwidth", "--op caches --streams load,copy", "rate_bytes_per_s"),
+            ("load", "--op alone", "flops_per_s"),
+        ):
+            lines = records(kernel, *words.split(), "--cpus", first, flavor=flavor)
+            for line in lines[1:]:
+                if line["record"] == "cell" and line[value] and line.get("level") != "l3":  # the L3 has other users
+                    found[" ".join([kernel, *(line[key] for key in ("level", "stream") if key in line)])] = line[value]
+        return found
+
+    return Contest(f"the same by {flavor}", partial(values, ""), partial(values, flavor), (0.97, 1.03))
+
+
 # --- all of them ---
 
 
@@ -341,6 +378,7 @@ def contests(cpus: list[int], folder: Path, only: str) -> Iterator[Contest]:
             "ring": lambda: ring_contest(cpus, folder),
             "IMB": lambda: messages_contest(pair, folder),
         }
+    makers |= {flavor: partial(flavor_contest, flavor, cpus) for flavor in ("clang", "musl", "native")}
     for name, make in makers.items():
         if only.lower() in name.lower() and (contest := make()) is not None:
             yield contest

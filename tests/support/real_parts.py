@@ -66,8 +66,9 @@ def environment() -> dict[str, str]:
 
 
 @functools.cache
-def built(flavor: str = "") -> Path:
-    """The folder with the kernels of a flavor of kernels/Makefile, made where they are not up to date.
+def built(flavor: str = "", units: bool = False) -> Path:
+    """The folder with the kernels of a flavor of kernels/Makefile, made where they are not up to date; with `units` the
+    programs of their unit tests, too.
 
     Without a flavor they are those that measure. All tests and make targets share them; the lock is for tests in
     several processes.
@@ -77,10 +78,20 @@ def built(flavor: str = "") -> Path:
     folder.mkdir(exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        command: list[str | Path] = ["make", "-s", "-j2", "-C", ROOT / "kernels", *([flavor] if flavor else [])]
+        goal = "-".join(["units"] * units + [flavor] * bool(flavor))
+        command: list[str | Path] = ["make", "-s", "-j2", "-C", ROOT / "kernels", *([goal] if goal else [])]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=environment())
     assert done.returncode == 0, done.stderr
     return folder / flavor
+
+
+@functools.cache
+def aarch64_emulator() -> tuple[str, ...]:
+    """The command that runs programs for aarch64, with pages of 64 KiB as some systems have them; of 4 KiB if this QEMU
+    cannot set the size, as that of Ubuntu 26.04."""
+    need("aarch64-linux-gnu-gcc", "qemu-aarch64")
+    usage = subprocess.run(["qemu-aarch64", "-help"], capture_output=True, text=True, check=False).stdout
+    return ("qemu-aarch64", *(("-p", "65536") if "QEMU_PAGESIZE" in usage else ()))
 
 
 def copy_programs(folder: Path) -> None:
