@@ -21,7 +21,7 @@ import pytest
 from nodeprint.data.format import records
 from nodeprint.settings.measurements import measurements
 from nodeprint.stats import memory_curves
-from tests.support.real_parts import ALLOWED, ROOT, built, missing, need
+from tests.support.real_parts import ALLOWED, ROOT, aarch64_emulator, built, missing, need
 from tests.support.small_machine import small_machine
 
 pytestmark = pytest.mark.machine
@@ -52,14 +52,14 @@ def sanitized() -> Path:
 
 @pytest.fixture(scope="session")
 def aarch64() -> Path:
-    need("aarch64-linux-gnu-gcc", "qemu-aarch64")
+    aarch64_emulator()
     return built("aarch64-lse")
 
 
 def call(
-    folder: Path, kernel: str, out: Path | None, *arguments: str, emulator: str = "", **more: Any
+    folder: Path, kernel: str, out: Path | None, *arguments: str, emulator: tuple[str, ...] = (), **more: Any
 ) -> subprocess.CompletedProcess[str]:
-    command = [*([emulator] if emulator else []), str(folder / kernel), *arguments]
+    command = [*emulator, str(folder / kernel), *arguments]
     command += ["--out", str(out)] if out is not None else []
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **more)
 
@@ -92,7 +92,7 @@ def test_every_operation_writes_what_its_plan_says(
 ) -> None:
     kernel = what.split(maxsplit=1)[0]
     folder = request.getfixturevalue(how)
-    emulator = "qemu-aarch64" if how == "aarch64" else ""
+    emulator = aarch64_emulator() if how == "aarch64" else ()
     # arrays of four times a cache of 480 MiB, as guests report, take an emulator minutes, and huge pages of others
     environment = small_machine(tmp_path, 4, 4000) if kernel == "bandwidth" else os.environ.copy()
     arguments = [*SHORT[what], "--cpus", f"{ALLOWED[0]},{ALLOWED[1]}", "--passes", "1", "--seed", "7"]
@@ -123,6 +123,7 @@ def test_every_operation_writes_what_its_plan_says(
             assert (values[np.isfinite(values)] >= 0).all()
     for value in file.header["placement"].values():
         assert value["verified_by"] in {"move_pages", "numa_maps", "one_node"}
+        assert "-p" not in emulator or value["bytes"] % int(emulator[-1]) == 0
     again = call(folder, kernel, out, *arguments, emulator=emulator, env=environment)
     assert again.returncode == 0 and "complete" in again.stderr
 
