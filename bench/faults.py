@@ -6,7 +6,8 @@
 Two CPUs measure. All programs of this benchmark run at the highest ordinary priority, in scheduling groups of their
 own, where that is allowed, so that other programs are not counted as a fault. A fault is detected if the kernel ends
 with 2 or 3, if a reader rejects the record, or if the record says that it was disturbed, as far as the report marks
-values for it (`nodeprint.judge.verdict.LOST`). One that is not detected is harmful if the median value moved by 10%.
+values for it (`nodeprint.judge.verdict.LOST`). One that is not detected is harmful if the median of the values that
+nodes are compared by moved by 10%; if these are shares, by the tolerance of their comparison.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from bench.table import ROOT, Row
 from nodeprint.data.format import records
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.verdict import LOST
+from nodeprint.settings.measurements import Model, measurements, terms
 from tests.support.real_parts import ALLOWED, built
 from tests.support.small_machine import small_machine
 from tests.support.two_nodes import two_nodes
@@ -66,6 +68,12 @@ class Operation:
     memory: bool = False
     checks: bool = False
     count: int = 2
+
+    @property
+    def model(self) -> Model | None:
+        """What nodes are compared by."""
+        models = (of.model for of in measurements().values() if f"{of.kernel} {of.operation}" == self.name)
+        return next(models, None)
 
     @property
     def cpus(self) -> tuple[int, ...]:
@@ -257,8 +265,8 @@ def quota(cpus: int) -> Iterator[Path | None]:
 # ---- runs ----
 
 
-def detected(process: subprocess.Popen[bytes], out: Path, messages: str) -> Trial:
-    """Whether the end of a run or its record says that something was wrong, and its values."""
+def detected(process: subprocess.Popen[bytes], out: Path, messages: str, model: Model | None) -> Trial:
+    """Whether the end of a run or its record says that something was wrong, and its values: those of `model`."""
     if process.returncode in (2, 3):
         return Trial(f"exit {process.returncode}" if messages else "")
     if process.returncode:
@@ -271,11 +279,11 @@ def detected(process: subprocess.Popen[bytes], out: Path, messages: str) -> Tria
     lines = [line for line in map(json.loads, out.read_text().splitlines()) if line["record"] in ("pair", "cell")]
     flagged = float(np.mean([bool({"disturbed", "moved"} & set(line["flags"])) for line in lines]))
     steal = trailer["steal_s"] - 0.01 * len(file.header["cpus"])
-    value = "round_trip_ns" if "round_trip_ns" in file.units else next(iter(file.units), "latency_ns")
+    value = model.value if model else next(iter(file.units))
     dims = file.dims or ("a", "b", "home")
     by_place: dict[tuple[Any, ...], list[float]] = {}
     for line in lines:
-        by_place.setdefault(tuple(line[dim] for dim in dims), []).append(line.get(value) or np.nan)
+        by_place.setdefault(tuple(line[dim] for dim in dims), []).append(line.get(value, np.nan))
     values = {place: float(np.median(of_passes)) for place, of_passes in by_place.items()}
     signs = {
         "wrong result": any(line.get("wrong_bursts") for line in lines),
@@ -351,7 +359,7 @@ def trial(operation: Operation, fault: Fault, passes: int) -> Trial | None:
                     process.kill()
                     process.wait()
                     return Trial("")
-        return detected(process, out, (folder / "messages").read_text(errors="replace"))
+        return detected(process, out, (folder / "messages").read_text(errors="replace"), operation.model)
 
 
 def measures(process: subprocess.Popen[bytes], out: Path) -> bool:
@@ -392,14 +400,25 @@ def flipped_record(operation: Operation) -> Counter[str]:
 # ---- the table ----
 
 
-def shift(values: Values, clean: Sequence[Values]) -> float:
-    """By how much the median place is off, as a ratio less 1, from the nearest run without a fault: a hypervisor moves
-    CPUs, so that these differ from each other. 0 if there is nothing to compare."""
+def shift(values: Values, clean: Sequence[Values], is_share: bool = False) -> float:
+    """By how much the median place is off, as a ratio less 1 (shares: as a difference), from the nearest run without a
+    fault: a hypervisor moves CPUs, so that these differ from each other. 0 if there is nothing to compare."""
     off = []
     for usual in clean:
-        ratios = [value / usual[place] for place, value in values.items() if usual.get(place, 0) > 0 and value > 0]
-        off += [float(np.median(ratios)) - 1] if ratios else []
+        pairs = [(value, usual[place]) for place, value in values.items() if place in usual]
+        if is_share:
+            changes = [value - before for value, before in pairs]
+        else:
+            changes = [value / before - 1 for value, before in pairs if before > 0 and value > 0]
+        off += [float(np.median(changes))] if changes else []
     return min(off, key=abs, default=0.0)
+
+
+def is_harmful(values: Values, clean: Sequence[Values], model: Model | None) -> bool:
+    """Whether the values moved by HARMFUL; shares, which may be next to 0, by the tolerance of nodes."""
+    is_share = model is not None and model.scale == "share"
+    limit = terms()[model.term].tolerance / 100 if model is not None and is_share else HARMFUL
+    return abs(shift(values, clean, is_share)) > limit
 
 
 def of_operation(operation: Operation, rounds: int) -> Iterator[tuple[str, Counter[str], int]]:
@@ -416,10 +435,10 @@ def of_operation(operation: Operation, rounds: int) -> Iterator[tuple[str, Count
             hows[faulty.how] += 1
             if fault is FAULTS[0]:
                 clean.append(faulty.values)
-            elif not faulty.how and abs(shift(faulty.values, clean)) > HARMFUL:
+            elif not faulty.how and is_harmful(faulty.values, clean, operation.model):
                 again = trial(operation, FAULTS[0], passes)  # the machine may have changed since
                 clean.append(again.values if again else {})
-                harmful += abs(shift(faulty.values, clean)) > HARMFUL
+                harmful += is_harmful(faulty.values, clean, operation.model)
         if fault.to(operation):
             yield fault.name, hows, harmful
 
