@@ -23,7 +23,7 @@ from nodeprint.judge import judge as method
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.judge import Judged
 from nodeprint.judge.table import DIMS, VARIABLES
-from nodeprint.judge.verdict import Finding, NodeVerdict, Note, Verdict
+from nodeprint.judge.verdict import Finding, NodeVerdict, Note, Verdict, rounded
 from nodeprint.settings.config import planned
 
 #: The version of the method. It increases with each change that may give the same data another outcome.
@@ -110,4 +110,4 @@ def _judged(campaign: Path, fleet: PackedFleet, rules: Acceptance, kept: Path | 
         method=METHOD,
         rules=to_builtins(rules),
     )
-    return replace(judged, verdict=verdict)
+    return replace(judged, verdict=rounded(verdict))

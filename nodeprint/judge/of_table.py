@@ -15,6 +15,7 @@ from nodeprint.judge import acceptance as accepted
 from nodeprint.judge import judge as method
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.judge import Judged
+from nodeprint.judge.verdict import rounded
 from nodeprint.readers import table_fleet
 from nodeprint.readers.units import Better
 from nodeprint.readers.value_table import ValueTable
@@ -41,7 +42,8 @@ def judge(figures: ValueTable, name: str, rules: Acceptance) -> Judged:
     judged = method.judge(table_fleet.packed_table(figures, name, _better(rules)), rules)
     called = "the defaults" if rules == Acceptance() else "acceptance.yaml and options of the call"
     versions = {**judged.verdict.versions, "acceptance": accepted.name_of(rules, called)}
-    return msgspec.structs.replace(judged, verdict=msgspec.structs.replace(judged.verdict, versions=versions))
+    verdict = rounded(msgspec.structs.replace(judged.verdict, versions=versions))
+    return msgspec.structs.replace(judged, verdict=verdict)
 
 
 def as_campaign(figures: ValueTable, folder: Path, rules: Acceptance) -> None:

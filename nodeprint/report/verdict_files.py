@@ -28,8 +28,6 @@ from nodeprint.settings.texts import say
 _UNBOUNDED = ("within", "within_unit", "smallest_tolerance", "share")
 #: Fields with values of other programs.
 _FOREIGN = ("fingerprint", "warnings", "versions", "rules")
-#: Types that need no conversion, which are most of a verdict: ten thousand nodes have fifteen million values.
-_AS_IT_IS = frozenset({str, int, bool, type(None)})
 
 
 def write(verdict: Verdict, folder: Path, sheet: Mapping[str, tuple[str, str]] | None = None) -> list[Path]:
@@ -47,7 +45,7 @@ def write(verdict: Verdict, folder: Path, sheet: Mapping[str, tuple[str, str]] |
 
 
 def as_json(verdict: Verdict) -> str:
-    """Return verdict.json, the same text on every machine, as floats have 6 significant digits."""
+    """Return verdict.json; null is a value that is not finite."""
     return _as_json(check_scripts.named(verdict))
 
 
@@ -57,7 +55,7 @@ def node_as_json(name: str, node: NodeVerdict, *, imported: bool) -> str:
 
 
 def _as_json(component: Verdict | NodeVerdict) -> str:
-    body = msgspec.json.encode(_rounded(msgspec.to_builtins(component, str_keys=True, enc_hook=float)), order="sorted")
+    body = msgspec.json.encode(msgspec.to_builtins(component, str_keys=True), order="sorted")
     return msgspec.json.format(body, indent=1).decode() + "\n"
 
 
@@ -99,15 +97,6 @@ def _read(campaign: Path, decode: Callable[[bytes], Any]) -> Verdict:
         return msgspec.convert(_revived(plain), Verdict, str_keys=True)
     except (msgspec.ValidationError, RecursionError) as error:
         raise NodeprintError(f"not a verdict ({printable(str(error), 160)})", where=path, advice=again) from error
-
-
-def _rounded(value: Any) -> Any:
-    """Return `value` with floats of 6 significant digits, and null for values that are not finite."""
-    if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: item if type(item) in _AS_IT_IS else _rounded(item) for key, item in value.items()}
-    return [_rounded(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _revived(value: Any) -> Any:

@@ -6,7 +6,7 @@ same value in the measurement's unit. `nodeprint.report.text` makes the sentence
 the outcomes.
 """
 
-from nodeprint.judge.verdict.campaign_verdict import SCHEMA, Verdict
+from nodeprint.judge.verdict.campaign_verdict import SCHEMA, Verdict, rounded
 from nodeprint.judge.verdict.component import Component, Interval
 from nodeprint.judge.verdict.fabric_verdict import FabricValues, FabricVerdict, SizeFigure
 from nodeprint.judge.verdict.finding import Evidence, Expected, Finding, Finer, JobEffect
@@ -57,5 +57,6 @@ __all__ = [
     "Spread",
     "TimeEffect",
     "Verdict",
+    "rounded",
     "schema",
 ]

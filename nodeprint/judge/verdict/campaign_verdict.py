@@ -58,3 +58,24 @@ class Verdict(msgspec.Struct, frozen=True):
     def fails(self, kinds: Collection[Kind]) -> bool:
         """Whether --fail-on counts an outcome of a node, of the fleet or of the fabric."""
         return counts(kinds, self.outcomes)
+
+
+def rounded(verdict: Verdict) -> Verdict:
+    """Round the numbers of a verdict to 6 significant digits, the same on every machine, and sort its keys.
+
+    A verdict has them before anything prints it: rounding the digits of verdict.json again could print another number.
+    """
+    plain = msgspec.to_builtins(verdict, str_keys=True, enc_hook=float)
+    return msgspec.convert(_in_six_digits(plain), Verdict, str_keys=True)
+
+
+#: Types that need no rounding, which are most of a verdict: ten thousand nodes have fifteen million values.
+_AS_IT_IS = frozenset({str, int, bool, type(None)})
+
+
+def _in_six_digits(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {key: item if type(item) in _AS_IT_IS else _in_six_digits(item) for key, item in value.items()}
+    return [_in_six_digits(item) for item in value] if isinstance(value, list | tuple) else value

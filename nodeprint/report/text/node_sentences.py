@@ -94,6 +94,7 @@ def reason_and_action(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] 
     reason = first.reasons[0]
     key, why, of, is_split = reason.key, reason.why, reason.of, reason.outcome is Outcome.SPLIT
     reasons = [reason for member in alike for reason in member.reasons[:1]]
+    fields = _both_values({field: reason.values[field] for field in of if field in reason.values})
     detail = next((printable(reason.detail, 300) for reason in reasons if reason.detail), "")
     findings = {name: worst_finding(member) or next(iter(member.findings), None) for name, member in nodes.items()}
     of_nodes = {name: finding for name, finding in findings.items() if finding is not None}
@@ -105,10 +106,10 @@ def reason_and_action(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] 
         "disturbances": names.listed(_worst_disturbances(nodes)) or detail or names.listed(of),
         "share": names.percent(max(reason.share for reason in reasons)),
         "agreements": _agreements(nodes) or f"{names.listed(named_metric(key) for key in of)}.",
-        "fields": _both_values(first.reasons[0].values) or names.listed(map(fingerprint.label, of)) or say("layout"),
+        "fields": fields or names.listed(map(fingerprint.label, of)) or say("layout"),
         "component_types": names.listed(named("terms", key) for key in of),
         "components": names.listed(of),
-        "measurements": names.listed(named_metric(key) for key in of),
+        "measurements": names.listed(dict.fromkeys(map(named_metric, of))),
         "of": f" of {names.listed(of)}" if of else "",
         "group": say("of_group", group=first.group) if first.group else "",
         "split": f"{belongs(first.group, groups)} {next_step(first.group, groups)}" if is_split else "",

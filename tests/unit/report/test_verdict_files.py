@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Certainty, Outcome, ReasonDetail
-from nodeprint.judge.verdict import Reason
+from nodeprint.judge.verdict import Reason, rounded
 from nodeprint.report import verdict_files
 from tests.support import verdicts
 from tests.support.fleets import judged
@@ -25,6 +25,13 @@ def test_verdict_is_read_back_as_types(tmp_path: Path) -> None:
     assert verdict_files.as_json(back) == verdict_files.as_json(made)
     assert back.nodes["cn003"].counted[0].pairs == made.nodes["cn003"].findings[0].pairs
     assert back.nodes["cn003"].outcome is Outcome.DEVIATES
+
+
+def test_a_judged_verdict_has_the_six_digits_of_its_file() -> None:
+    nodes = rounded(judged("node001: core 17 +9%", cells=True).verdict).nodes.values()
+    findings = [value for node in nodes for of in node.findings for value in (of.effect, of.interval.low, of.half_95)]
+    medians = [of.median for node in nodes for of in node.cells]
+    assert findings and [float(f"{value:.6g}") for value in (*findings, *medians)] == [*findings, *medians]
 
 
 def test_numbers_that_are_not_finite_are_null_and_come_back(tmp_path: Path) -> None:
