@@ -129,7 +129,7 @@ def _doubt(change: Change) -> str:
 def component_name(of: Change | Course) -> str:
     """A component, with its measurement unless it is core-to-core."""
     component = names.scoped(of.component)
-    return component if of.metric == "core-to-core" else f"{component} ({of.measurement})"
+    return component if of.metric == "core-to-core" else f"{component} ({report_text.measured(of.measurement)})"
 
 
 def _fields(fields: Mapping[str, tuple[str, str]]) -> str:

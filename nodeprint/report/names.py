@@ -337,7 +337,8 @@ def place(where: Where) -> str:
             continue
         elif isinstance(value, str) and key not in _LABELS and key not in _FLAGS:
             if value not in where:  # a socket's number says that it is a socket
-                components.append(printable(row(value), 80))
+                label = f"{key} " if value[:1].isdigit() else ""  # `gpu 0x0f` by its address on the bus
+                components.append(f"{label}{printable(row(value), 80)}")
         elif key not in _FLAGS:
             components.append(f"{_LABELS.get(key, key.replace('_', ' '))} {printable(str(value), 80)}")
     return ", ".join(components) or "the whole node"

@@ -176,12 +176,17 @@ def configuration(stage: Stage) -> None:
 
 @golden
 def not_measured(stage: Stage) -> None:
-    """Nodes that never began, or were cut off, and one that another program disturbed."""
+    """Nodes that never began, or were cut off, one that another program disturbed, and two runs that disagree."""
     defects = ("node001: missing", "node002: cut", "node003: busy core 3 run 1")
     stage.simulate("main", *defects, nodes=7, runs=2)
+    change_records("main/nodes/node004/job1/run2/bandwidth-nodes.jsonl.gz", _slower)
     stage.judge()
     stage.run("status", "main")
     stage.run("judge", "main", "--fail-on", "not-measured")
+
+
+def _slower(row: dict[str, object]) -> dict[str, object]:
+    return {name: 0.6 * float(str(value)) for name, value in row.items() if name == "rate_bytes_per_s"}
 
 
 @golden

@@ -100,7 +100,7 @@ def test_a_planted_defect_is_found_said_drawn_and_exported(clone: Path) -> None:
     )
     judged = nodeprint(clone, "judge", "fleet")
     assert "WARN (SUSPECT): node002" in judged
-    assert re.search(r"Time of a memory fence of core 5 \(CPU 5\) is \d\d\.\d% slower .*tolerance 5%", judged), judged
+    assert re.search(r"Time of a memory fence of core 5 \(CPU 5\) is \d\d\.\d% longer .*tolerance 5%", judged), judged
     nodeprint(clone, "report", "fleet")
     page = (clone / "fleet/report/cluster.html").read_text()
     assert re.search(r'aria-label="Values of node002 by CPU[^"]*time of a memory fence[^"]* ns', page)

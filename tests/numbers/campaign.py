@@ -12,6 +12,8 @@ from typing import Any
 
 import pandas as pd
 
+from nodeprint.settings.measurements import known
+
 Json = Mapping[str, Any]
 
 
@@ -102,6 +104,12 @@ METRICS = {
 
 def metric_words(metric: str) -> str:
     return METRICS.get(metric, re.escape(metric).replace(r"\-", ".").lower())
+
+
+def measured_words(measurement: str) -> str:
+    """The words for what a measurement measures."""
+    of = known(measurement)
+    return re.escape((measurement if of is None else of.what).lower())
 
 
 _NUMBERED = {

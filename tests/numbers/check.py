@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from tests.numbers.actions import false_actions, false_differences, false_report, false_settings
 from tests.numbers.campaign import Fact, campaigns, quoted, scale
 from tests.numbers.claims import false_claims, unnamed
 from tests.numbers.facts import facts
@@ -23,7 +24,7 @@ _NUMBER = re.compile(
 )
 _RANGE = re.compile(rf" (?:to|of) [+-]?\d+(?:\.\d+)?(?:e[+-]\d+)? ?({_UNIT})")
 #: A range in a row whose unit stands in the cell before it.
-_BARE_RANGE = re.compile(r"[+-]?[\d.]+ to [+-]?[\d.]+")
+_BARE_RANGE = re.compile(r"[+-]?[\d.]+ to [+-]?[\d.]+(?: \(\d+ of \d+\))?")
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def numbers(statement: Statement, quotes: Iterable[str] = ()) -> Iterator[Number
             if any(start <= match.start() and match.end(1) <= end for start, end in spans):
                 continue
             behind = _RANGE.match(text, match.end())
-            unit = match[2] or (behind[1] if behind else "") or (above if _BARE_RANGE.fullmatch(text) else "")
+            unit = match[2] or (behind[1] if behind else "") or _above(text, match.start(), above)
             above = unit or above
             size, name = scale(unit)
             token = match[1].replace(",", "")
@@ -71,6 +72,11 @@ def numbers(statement: Statement, quotes: Iterable[str] = ()) -> Iterator[Number
             yield Number(
                 token, float(token) * size, half * size, name, left + text[: match.start()], text[match.end() :]
             )
+
+
+def _above(text: str, at: int, unit: str) -> str:
+    """The unit of the cell above or before, for the ends of a range; how many nodes it is of has none."""
+    return unit if _BARE_RANGE.fullmatch(text) and "(" not in text[:at] else ""
 
 
 #: Of a large whole number so many digits are printed, and zeros.
@@ -109,14 +115,19 @@ EXEMPT: Sequence[str] = (
 
 def without_source(artifacts: Mapping[str, str], sources: Mapping[str, str]) -> Iterator[str]:
     """A line for each statement with a number that has none."""
-    defects = Defects(artifacts, sources)
-    for statement in statements(artifacts):
+    defects, every = Defects(artifacts, sources), list(statements(artifacts))
+    for statement in every:
         if wrong := defects.of(statement):
             yield f"{statement.file}: {'; '.join(wrong)}: {statement.text[:400]}\n"
     for one in defects.judged:
-        paper = artifacts.get(f"{one.name}/report/cluster.pdf")
+        paper, page = artifacts.get(f"{one.name}/report/cluster.pdf"), f"{one.name}/report/cluster.html"
         if paper is not None and (missing := unnamed(paper, one)):
             yield f"{one.name}/report/cluster.pdf: does not name {', '.join(missing)}, which did not pass\n"
+        if page in artifacts:
+            of_page = (statement for statement in every if statement.file == page)
+            yield from (f"{page}: {what}\n" for what in false_settings(of_page, one))
+    for file in (file for file in artifacts if file.endswith("/protocol.pdf")):
+        yield from (f"{file}: {what}\n" for what in false_report(artifacts[file], defects.judged))
 
 
 class Defects:
@@ -133,10 +144,11 @@ class Defects:
         folders = (statement.file.partition("/report/")[0], statement.file.rpartition("/")[0])
         known = next((self.known[folder] for folder in folders if folder in self.known), self.every)
         own = [one for one in self.judged if one.name in folders] or self.judged
-        claims = [list(false_claims(statement, one)) for one in own]
+        claims = [[*false_claims(statement, one), *false_differences(statement, one)] for one in own]
         return [
             *(f"no source of {of.token} {of.unit}".strip() for of in unexplained(statement, known, self.quotes)),
             *(claims[0] if claims and all(claims) else []),
+            *false_actions(statement, own),
             *(f"`{words}` is no number" for words in re.findall(r"\bnan\b|\binf\b|of unknown \d", statement.text)),
         ]
 

@@ -7,8 +7,17 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from tests.numbers.campaign import METRICS, Campaign, Json, component_words, metric_words
+from tests.numbers.campaign import (
+    METRICS,
+    Campaign,
+    Json,
+    cell_words,
+    component_words,
+    measured_words,
+    metric_words,
+)
 from tests.numbers.fleet import in_tolerances
+from tests.numbers.medians import runs_disagree
 from tests.numbers.statements import Statement, unfolded
 
 
@@ -16,7 +25,9 @@ def false_claims(statement: Statement, campaign: Campaign) -> Iterator[str]:
     """What a statement claims and the data do not show."""
     for rule in (_within, _most, _worst, _shared, _same, _both, _all, _measured, _counted, _factor, _defined, _effects):
         yield from rule(statement.text, campaign)
-    yield from (words for rule in (_outcomes, _headlines, _found, _closest) for words in rule(statement, campaign))
+    yield from (
+        words for rule in (_outcomes, _headlines, _found, _closest, _left_out) for words in rule(statement, campaign)
+    )
 
 
 def _within(text: str, campaign: Campaign) -> Iterator[str]:
@@ -56,7 +67,7 @@ def _shared(text: str, campaign: Campaign) -> Iterator[str]:
 
 _SEVERAL = re.compile(
     r"(?P<nodes>[\w.-]*\[[\d,-]+\]\S*?)(?: share|:| \|)(?P<between>[^;]*?)(?:(?P<low>[\d.]+)%? to [+-]?)?"
-    r"(?P<high>[\d.]+) ?% (?:slower|faster|higher|lower|below|\|)"
+    r"(?P<high>[\d.]+) ?% (?:slower|faster|longer|shorter|higher|lower|below|\|)"
 )
 
 
@@ -87,6 +98,33 @@ def _closest(statement: Statement, campaign: Campaign) -> Iterator[str]:
 
 
 _CLOSEST = re.compile(r"(?P<within>[\d.]+)% of [\d.]+% \((?P<what>(?:[^()]|\([^()]*\))*), (?P<node>[^\s(),]+)\)")
+
+
+def _left_out(statement: Statement, campaign: Campaign) -> Iterator[str]:
+    """The nodes that a row of medians leaves out are those whose two runs disagree, and no others are missing."""
+    cells = dict(statement.cells)
+    if not {"measurement", "of", "nodes", "lowest"} <= cells.keys():
+        return
+    of_kind = {
+        name: runs_disagree(row) or not _is_of_group(row, cells["of"])
+        for name, node in campaign.nodes.items()
+        for row in (*node["classes"], *node["cells"])
+        if re.match(measured_words(row["measurement"]) + r"(, home .*)?$", cells["measurement"].lower())
+        and re.match(cell_words(row["name"]) + ("(, .*)?$" if "pairs" in row else "$"), cells["of"].lower())
+    }
+    missing = {name for name, is_so in of_kind.items() if is_so}
+    said = re.sub("runs disagree on |other groups of values on ", "", cells.get("left out", ""))
+    named = {name for word in re.split(r",(?![^\[]*\])|; ", said) for name in unfolded(word) or [word]} - {""}
+    counted = re.fullmatch(r"(\d+) nodes?", said)
+    if of_kind and (int(counted[1]) != len(missing) if counted else named != missing):
+        yield f"{cells['of']}: left out are {', '.join(missing) or 'none'}, not {said}"
+    if of_kind and int(cells["nodes"]) != len(of_kind) - len(missing):
+        yield f"{cells['of']}: of {len(of_kind)} nodes {len(missing)} are left out, which leaves not {cells['nodes']}"
+
+
+def _is_of_group(row: Json, of: str) -> bool:
+    """Whether a row of a table is of the median of a figure, or of a group of its mixture."""
+    return of in [f"{row['name']}, {group}" for group in row["groups"]] if row.get("groups") else True
 
 
 def _worst(text: str, campaign: Campaign) -> Iterator[str]:
@@ -170,13 +208,25 @@ def _defined(text: str, campaign: Campaign) -> Iterator[str]:
 
 
 def _effects(text: str, campaign: Campaign) -> Iterator[str]:
-    """An effect has the direction of a difference that was found, and this is of the component that is named."""
+    """An effect has the direction of a difference that was found, and this is of the component that is named; messages
+    have their sender and their receiver."""
+    links = [finding["component"]["where"] for of in campaign.verdict["fabric"] for finding in of["findings"]]
+    for match in _LINK.finditer(text):
+        if not any((match["node"], match["to"]) == (of["node"], of.get("to")) for of in links):
+            yield f"{match[0]}: the other direction was found"
+    for match in _SENDS.finditer(text):
+        sends, receives = match["how"] != "when it receives", match["how"] != "when it sends"
+        of_node = [of for of in links if of["node"] == match["node"] and "to" not in of]
+        if of_node and not any((sends, receives) == (bool(of["sends"]), bool(of["receives"])) for of in of_node):
+            yield f"{match[0]}: the other direction was found"
     for match in _EFFECT.finditer(text):
         size, half = float(match["size"]), 0.5 * 10.0 ** -len(match["size"].partition(".")[2]) + 1e-9
         equal = [one for one in _differences(campaign) if abs(100 * abs(one["effect"]) - size) <= half]
         if not equal:
             continue
         directed = [one for one in equal if match["word"] in _directions(one)]
+        if not match["verb"] and directed:
+            continue
         if not directed:
             yield f"{match[0]}: the other direction was found"
         of = text[: match.start()].rpartition(". ")[2].lower()
@@ -185,7 +235,15 @@ def _effects(text: str, campaign: Campaign) -> Iterator[str]:
             yield f"{of}{match[0]}: this was not found of it"
 
 
-_EFFECT = re.compile(r"(?:is|are) (?P<size>\d+\.?\d*) ?% (?P<word>slower|faster|higher|lower)\b")
+_EFFECT = re.compile(
+    r"(?P<verb>\b(?:is|are|was|were) )?(?<![\d.])(?P<size>\d+\.?\d*) ?% "
+    r"(?P<word>slower|faster|longer|shorter|higher|lower)\b"
+)
+#: Messages of one direction, and when those of a node are slow.
+_LINK = re.compile(r"[Ff]rom (?P<node>\S+) to (?P<to>\S+) (?:is|are|was|were) [\d.]+ ?%")
+_SENDS = re.compile(
+    r"(?P<node>\S+) (?:is|are|was|were) [\d.]+ ?% \w+ with every other node (?P<how>in both directions|when it \w+)"
+)
 _COMPONENT = re.compile(r"\b(?:core|cc[xd]|cluster|socket|quadrant|numa node) \d")
 
 
@@ -194,14 +252,16 @@ def _differences(campaign: Campaign) -> Iterator[Json]:
         yield from node["findings"]
     fleet = campaign.verdict["fleet"]
     yield from (one for key in ("shared", "gaps", "groups") for one in fleet[key] if isinstance(one["component"], dict))
+    yield from fleet["over_time"]
     yield from (finding for fabric in campaign.verdict["fabric"] for finding in fabric["findings"])
 
 
-def _directions(one: Json) -> tuple[str, str]:
-    """The words for the direction of an effect: a time that is longer is slower."""
+def _directions(one: Json) -> tuple[str, ...]:
+    """The words for the direction of an effect: what takes a longer time is slower."""
     is_more = one["effect"] > 0
-    is_slow = is_more == (one.get("unit", "ns") in ("ns", "us", "s"))
-    return "slower" if is_slow else "faster", "higher" if is_more else "lower"
+    is_time = one.get("unit", "ns") in ("ns", "us", "s")
+    of_time = ("longer" if is_more else "shorter",) if is_time else ()
+    return "slower" if is_more == is_time else "faster", "higher" if is_more else "lower", *of_time
 
 
 def _outcomes(statement: Statement, campaign: Campaign) -> Iterator[str]:

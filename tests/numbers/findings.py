@@ -23,7 +23,7 @@ def of_finding(finding: Json, node: str, record: str) -> Iterator[Fact]:
     def fact(value: float, unit: str, left: str = "", right: str = "") -> Fact:
         return Fact(value, unit, left, right, words, record)
 
-    change = " (slower|faster)" if _is_time(finding) else " (higher|lower|below|less|more)"
+    change = " (slower|faster|longer|shorter|higher|lower)" if _is_time(finding) else " (higher|lower|below|less|more)"
     direction = change if effect else ""
     for percent in ("%", "percentage points"):
         yield fact(100 * abs(effect), percent, r"(is|are|was|were|bandwidth|pages for) $", direction or change)

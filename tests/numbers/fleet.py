@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from tests.numbers.campaign import Campaign, Fact, Json, component_words, in_unit, metric_words
+from tests.numbers.campaign import Campaign, Fact, Json, component_words, in_unit, measured_words, metric_words
 from tests.numbers.findings import of_agreements, of_finding, times
 
 
@@ -43,6 +43,8 @@ def _counts(campaign: Campaign) -> Iterator[Fact]:
     for node in nodes.values():
         for finding in node["findings"]:
             yield Fact(len(finding["shared_by"]) + 1, "", "largest of $")
+    disturbed = sum(bool(node["disturbances"]) for node in nodes.values())
+    yield Fact(disturbed, "", "recorded on $", " nodes?")
     judged = sum(bool(node["agreements"]) for node in nodes.values())
     yield Fact(judged, "", "one of $", " nodes")
     found = sum(len(node["findings"]) for node in nodes.values())
@@ -78,7 +80,7 @@ _OUTCOMES = (
 
 def _fleet(fleet: Json) -> Iterator[Fact]:
     for single in fleet["single_runs"]:
-        words = (re.escape(single["measurement"]),)
+        words = (measured_words(single["measurement"]),)
         value, unit = in_unit(single["median"], single["unit"])
         record = f"single {single['measurement']}"
         yield Fact(value, unit, "median is $", "", words, record)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 import pandas as pd
@@ -50,32 +51,46 @@ def of_fleet(campaign: Campaign) -> Iterator[Fact]:
     yield from _one_run(campaign)
 
 
+def runs_disagree(figure: Json) -> bool:
+    """Whether there are two runs without a common value."""
+    return bool(figure["runs"] == figure["left_out"] == 2)
+
+
 def _medians(campaign: Campaign) -> Iterator[Fact]:
     """Medians over the fleet, and the lowest and highest of a node."""
     rows = [
         (figure["measurement"], f"{figure['name']}, {group}".removesuffix(", "), figure["home"], "ns", value, name, 0.0)
         for name, node in campaign.nodes.items()
         for figure in node["classes"]
+        if not runs_disagree(figure)
         for group, value in (figure["groups"] or {"": figure["median_ns"]}).items()
     ] + [
         (figure["measurement"], figure["name"], -1, figure["unit"], figure["median"], name, figure["peak"])
         for name, node in campaign.nodes.items()
         for figure in node["cells"]
+        if not runs_disagree(figure)
     ]
     frame = pd.DataFrame(rows, columns=["measurement", "name", "home", "unit", "value", "node", "peak"])
+    measured = Counter(
+        (row["measurement"], row["name"])
+        for node in campaign.nodes.values()
+        for row in (*node["classes"], *node["cells"])
+    )
     for (_measurement, name, _home, unit), group in frame.groupby(["measurement", "name", "home", "unit"]):
         shown_name = str(name).removeprefix("every pair, ")
         words, record = (cell_words(shown_name),) if name != "all" else (), f"median {_measurement} {name} {_home}"
         median, shown = in_unit(float(group["value"].median()), str(unit))
         low_value, high_value = group["value"].min(), group["value"].max()
         low, high = (in_unit(float(value), str(unit))[0] for value in (low_value, high_value))
-        yield Fact(median, shown, r"^median: $|^$", "", words, record)
+        yield Fact(median, shown, r"^median(?: \(\*[^:]*: [^:]*\))?: $|^$", "", words, record)
         of_ends = (*words, rf"\| {_among(group, low_value)} \| [^|]+ \| {_among(group, high_value)}(?: \||$)")
         yield Fact(low, shown, r"^lowest: $", "", of_ends, record)
         yield Fact(high, shown, r"^highest: $", "", of_ends, record)
         yield Fact(low, shown, r"^$", " to ", words, record)
         yield Fact(high, shown, r"^\S+( \S+)? to $", "", words, record)
         yield Fact(len(group), "", r"^nodes: $", "", words, record)
+        yield Fact(len(group), "", r"\($", r" of \d+\)", words, record)
+        yield Fact(measured[_measurement, name], "", r"\(\d+ of $", r"\)", words, record)
         if group["peak"].all():
             yield Fact(100 * float((group["value"] / group["peak"]).median()), "%", r"peak: $", "", words, record)
 

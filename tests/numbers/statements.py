@@ -167,7 +167,8 @@ def _is_layout(cell: str) -> bool:
 
 def _cells(file: str, page: str) -> set[str]:
     found = _of_page(file, page)
-    return {text for statement in found for cell in statement.cells for text in cell} | {of.text for of in found}
+    texts = {text for statement in found for cell in statement.cells for text in cell}
+    return texts | {" | ".join(filter(None, (text for _, text in of.cells))) for of in found}
 
 
 # --- text ---

@@ -60,10 +60,13 @@ def _with_false(statement: Statement, number: Number, generator: random.Random) 
     return replace(statement, cells=cells)
 
 
-_OPPOSITES = {"slower": "faster", "faster": "slower", "higher": "lower", "lower": "higher"}
+_OPPOSITES = {
+    **{"slower": "faster", "faster": "slower", "higher": "lower", "lower": "higher"},
+    **{"longer": "shorter", "shorter": "longer"},
+}
 #: Words that claim something, and what is false in their place.
 _WORDS: dict[str, tuple[str, Callable[[re.Match[str]], str]]] = {
-    "directions": (r"\b(slower|faster|higher|lower)(?= than)", lambda word: _OPPOSITES[word[1]]),
+    "directions": (r"(?<=% )(slower|faster|longer|shorter|higher|lower)\b", lambda word: _OPPOSITES[word[1]]),
     "components": (r"\b([Cc]ore|CC[DX]|[Ss]ocket|NUMA node) (\d+)\b", lambda word: f"{word[1]} {int(word[2]) + 1}"),
     "outcomes": (
         r"\b([A-Z][A-Z ]*[A-Z]) \([A-Z][A-Z ]*[A-Z]\)",
@@ -78,7 +81,7 @@ _DETECTED = 90
 def test_a_false_word_is_detected(kind: str) -> None:
     pattern, instead = _WORDS[kind]
     detected = []
-    for name in ("core", "memory", "sockets"):
+    for name in ("core", "memory", "sockets", "linktest", "fabric"):
         of = _made(name)
         defects = check.Defects(of.artifacts, of.sources)
         for statement in dict.fromkeys(statements(of.artifacts)):
@@ -155,6 +158,43 @@ _FALSE = {
     "a factor is from elsewhere": ("not-measured", "by a factor of ", "by a factor of 9"),
     "times the tolerance are of another effect": ("core", "tolerance 4%: 2.2 times", "tolerance 4%: 2.7 times"),
     "an interval is of another finding": ("core", "interval 7.1 to 10.4%", "interval 6.0 to 10.2%"),
+    "an action is that of another finding": ("core", "Report the parts to", "Report the CCX to"),
+    "an action measures another node": ("core", "make run NODES=node004", "make run NODES=node001"),
+    "an action is of no finding": ("confirmed", "Look for interrupts and daemons on", "Replace"),
+    "nobody confirms the finding of one job": (
+        "core",
+        "Confirm it by another job. Then: Report the parts",
+        "Report the parts",
+    ),
+    "a confirmed finding is to be confirmed": ("confirmed", ">Look for", ">Confirm it by another job. Then: Look for"),
+    "a node of another configuration has the action of one that was not measured": (
+        "harvested",
+        "Give it the settings of most nodes and measure it again, or measure more nodes like it.",
+        "Remove the cause and measure it.",
+    ),
+    "an acceptance report has the action of another reason": ("confirmed", "No action is needed until", "Wait until"),
+    "an acceptance report lacks an action": ("confirmed", "No action is needed until the waiver ends. | ", " | "),
+    "messages are slow in the other direction": ("fabric", "from node005 to node006", "from node006 to node005"),
+    "messages are slow to another node": ("fabric", "messages to node006", "messages to node007"),
+    "messages are slow as their node receives": ("fabric", "when it sends", "when it receives"),
+    "slow messages are fast": ("fabric", "slower with every other node", "faster with every other node"),
+    "a slow link is fast": ("fabric", "slower in this direction", "faster in this direction"),
+    "a slower group is a faster one": ("split", "% faster than group", "% slower than group"),
+    "a report accepts what is not decided": ("confirmed", "neutral | ◇ | not decided", "good | ● | accepted"),
+    "a report rejects what is accepted with reservations": (
+        "repaired",
+        "| accepted with reservations",
+        "| rejected",
+    ),
+    "a report accepts a node that deviates": ("confirmed", "alarm | ▲ | deviation", "good | ● | accepted"),
+    "a report has another outcome of a node": ("confirmed", "warning | ◆ | WARN (SUSPECT)", "good | ● | PASS (SAME)"),
+    "a report has another class of a campaign": ("confirmed", "FAIL (DEVIATIONS) | 1", "PASS (UNIFORM) | 1"),
+    "a row leaves out another node": ("not-measured", "runs disagree on node004", "runs disagree on node005"),
+    "a row does not say whom it leaves out": ("not-measured", "runs disagree on node004", ""),
+    "a setting is of another node": ("configuration", "0x1234: node001", "0x1234: node002"),
+    "a setting lacks a node": ("split", "0x830107c: node[004-007]", "0x830107c: node[004-006]"),
+    "a setting that differs is in no table": ("harvested", ">cores per L3<", ">boost<"),
+    "a setting of a node is that of most": ("harvested", "cores 6 (most nodes: 8)", "cores 8 (most nodes: 6)"),
 }
 
 

@@ -13,7 +13,7 @@ def test_long_work_is_counted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     assert list(waiting.counted("abcde", 5, "nodes read")) == list("abcde")
     assert capsys.readouterr().err == (
         "nodeprint: 2 of 5 nodes read, about 45 s left\nnodeprint: 3 of 5 nodes read, about 40 s left\n"
-        "nodeprint: 4 of 5 nodes read, about 22 s left\n"
+        "nodeprint: 4 of 5 nodes read, about 22 s left\nnodeprint: 5 of 5 nodes read\n"
     )
     now = iter([0.0, 0.5, 1.0])
     assert list(waiting.counted("ab", 2, "nodes read")) == ["a", "b"]

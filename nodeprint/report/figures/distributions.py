@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from nodeprint.data.places.layout import SOCKET
+from nodeprint.data.places.layout import SOCKET, Ints
 from nodeprint.report.figures.figure_data import named, title_of
 from nodeprint.report.figures.matrix import home_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, Unit
@@ -118,18 +119,30 @@ def classes(ax: Axes, data: xr.Dataset, style: Style) -> None:
     ax.set_title(title, fontsize=style.letters_pt)
 
 
-@primitive(lambda _, width: Frame(width, 26.0))
-def histogram(ax: Axes, data: xr.Dataset, style: Style) -> None:
-    """Draw the histogram of a matrix, each pair once, in its colors; the outermost bars include the values beyond."""
+def on_one_scale(matrices: Sequence[xr.Dataset]) -> list[xr.Dataset]:
+    """Matrices whose histograms have one scale of counts."""
+    most = max(int(_counts(data).max()) for data in matrices)
+    return [data.assign_attrs(most=most) for data in matrices]
+
+
+def _counts(data: xr.Dataset) -> Ints:
+    """Count the pairs of a matrix by the bars of its scale; the outermost bars include the values beyond."""
     scale, values = scale_of(data), data.value.to_numpy()
     start, end = np.indices(values.shape)
     counted = values[np.isfinite(values) & ((start < end) if data.attrs["symmetric"] else (start != end))]
+    return np.histogram(np.clip(counted, scale.low, scale.high), BARS, (scale.low, scale.high))[0]
+
+
+@primitive(lambda _, width: Frame(width, 26.0))
+def histogram(ax: Axes, data: xr.Dataset, style: Style) -> None:
+    """Draw the histogram of a matrix, each pair once, in its colors; the outermost bars include the values beyond."""
+    scale, counts = scale_of(data), _counts(data)
     edges = np.linspace(scale.low, scale.high, BARS + 1)
-    counts = np.histogram(np.clip(counted, scale.low, scale.high), bins=edges)[0]
     middles = (edges[1:] + edges[:-1]) / 2
     colors = style.map(scale.map)(Normalize(scale.low, scale.high)(middles))
     ax.bar(middles, counts, width=np.diff(edges), color=colors, edgecolor=style.colors["ink"], linewidth=0.3)
     ax.set_xlim(scale.low, scale.high)
+    ax.set_ylim(0, 1.05 * data.attrs.get("most", counts.max()))
     ax.set_xlabel(scale.title)
     ax.set_ylabel("pairs")
     if "matrix" in data.coords:

@@ -95,6 +95,8 @@ def measured(campaign: Campaign) -> FactRows:
     if runs:
         of_runs = names.counted(runs[0], "run") if len(runs) == 1 else f"{runs[0]} to {runs[-1]} runs"
         counts.append(f"{of_runs} of core-to-core latency")
+    parties = {key: getattr(campaign.site, key) for key in ("customer", "supplier")}
+    signing = {key: f" ({name})" if name else "" for key, name in parties.items()}
     facts: dict[str, str] = {
         "nodes": f"{len(done)} of {len(verdict.nodes)} measured: {names.shortened(names.nodes(done), 70)}",
         "measured": " to ".join(dict.fromkeys(names.moment(time) for time in ends)) or say("not_recorded"),
@@ -105,7 +107,9 @@ def measured(campaign: Campaign) -> FactRows:
         "judged by"
         if verdict.imported
         else "measured by": f"nodeprint {verdict.versions.get('nodeprint', __version__)}",
-        "to sign": say("to_sign", campaign=campaign.folder or verdict.campaign) if verdict.fleet.tests else "",
+        "to sign": say("to_sign", campaign=campaign.folder or verdict.campaign, **signing)
+        if verdict.fleet.tests
+        else "",
         "contract": campaign.site.contract,
         "contact": campaign.site.contact,
     }

@@ -212,8 +212,10 @@ def medians(nodes: Mapping[str, NodeVerdict], first: str = "", *, marked: bool =
         processor = str(of_node.fingerprint.get("cpu", ""))
         title, further = ", ".join(filter(None, (f"node {node_name}", processor, cpus))), list(_further(of_node))
     marking = (f"* {say('marked', share=names.percent(lost))}",) if lost else ()
+    disagree = any(figure.runs_disagree for values in by_key.values() for _, figure in values)
+    left_out = (say("runs_of_others_disagree"),) if several and disagree else ()
     table = (Table((), tuple(rows), "llrl"),) if rows else ()
-    return Text(first + printable(title, 200)), *table, Bullets((*further, *marking))
+    return Text(first + printable(title, 200)), *table, Bullets((*further, *marking, *left_out))
 
 
 def _of_runs(value: float, figure: ClassFigure | CellFigure, unit: str) -> tuple[str, str]:
@@ -234,7 +236,9 @@ def _over_nodes(values: Sequence[_Value], unit: str) -> tuple[str, str]:
         return names.span(low, high, unit), say("runs_disagree")
     center, ends = names.quantity(median(of_nodes), unit), names.span(min(of_nodes), max(of_nodes), unit)
     has_one_unit = ends.count(" ") == _ONE_UNIT  # which the median has, too
-    return center, ends.removesuffix(center.partition(" ")[2]).rstrip() if has_one_unit else ends
+    ends = ends.removesuffix(center.partition(" ")[2]).rstrip() if has_one_unit else ends
+    left_out = f" ({len(of_nodes)} of {len(values)})" if len(of_nodes) < len(values) else ""
+    return center, f"{ends}{left_out}"
 
 
 def _further(of_node: NodeVerdict) -> Iterator[str]:

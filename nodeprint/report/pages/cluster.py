@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import FleetOutcome, Outcome
-from nodeprint.judge.verdict import NodeVerdict
+from nodeprint.judge.verdict import Finding, NodeVerdict
 from nodeprint.machine.fingerprint import FIELDS, label
-from nodeprint.report import message_rates, names, text
+from nodeprint.report import check_scripts, message_rates, names, text
 from nodeprint.report.figures import matrix
 from nodeprint.report.pages import accepted, medians, method, not_passing, pictures
 from nodeprint.report.pages.blocks import (
@@ -127,7 +127,8 @@ def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
         figures = tuple(replace(figure, name=f"{name}-{figure.name}") for figure in figures)
         title = f"{printable(name, 80)}: {text.component_in_words(finding)}"
         words, numbers = (text.finding_sentence(finding), state_mark(finding)), finding_numbers(finding)
-        details, links = (_next(campaign, name, text.remedy(finding)),), (linked[name],) if name in linked else ()
+        details = (_next(campaign, name, text.remedy(finding)), *_by_hand(finding))
+        links = (linked[name],) if name in linked else ()
         anchor = _anchor(name, number)
         blocks.append(FindingBlock(title, *words, numbers, figures, details, links=links, anchor=anchor))
     count = sum(len(node.counted) for node in nodes.values())
@@ -144,6 +145,11 @@ def _next(campaign: Campaign, node: str, remedy: str) -> str:
     if campaign.verdict.imported:
         return say("next_step", "imported" if again else "imported_after", remedy=remedy)
     return say("next_step", "again" if again else "after", remedy=remedy, command=config.again(folder, name))
+
+
+def _by_hand(finding: Finding) -> tuple[str, ...]:
+    """Return the command that repeats the test that found wrong results."""
+    return (check_scripts.Again(finding, {}).why_not,) if finding.id == "wrong-result" else ()
 
 
 def _between_cores(campaign: Campaign) -> list[Section]:

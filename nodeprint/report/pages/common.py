@@ -67,6 +67,7 @@ def state_mark(finding: Finding) -> Mark:
     symbol, color = _STATES[finding.state]
     # limits, and counts by the node itself, need no peers or second job
     state = "limit" if finding.of_limit else finding.state if finding.measurement else "counted"
+    state = "wrong-result" if finding.id == "wrong-result" else state
     return Mark(symbol, say("states", state), color)
 
 
@@ -132,7 +133,12 @@ def _place(campaign: Campaign, node: str, finding: Finding) -> str:
 
 
 def _median(figures: Sequence[ClassFigure | CellFigure]) -> str:
-    return "median (*: CPU time was lost)" if any(figure.is_marked for figure in figures) else "median"
+    return median_header(marked=any(figure.is_marked for figure in figures))
+
+
+def median_header(*, marked: bool) -> str:
+    """Return the header of a column of medians, which explains the asterisk if there is one."""
+    return "median (*: CPU time was lost)" if marked else "median"
 
 
 def class_table(classes: tuple[ClassFigure, ...]) -> Table:

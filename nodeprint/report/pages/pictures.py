@@ -461,7 +461,7 @@ def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture
         name = "two-nodes-messages" if messages else "two-nodes"
         yield picture(campaign, CLUSTER, name, side_by_side.side_by_side, data, PAGE, caption)
         if messages:
-            for name, square in zip(pair, data, strict=True):
+            for name, square in zip(pair, distributions.on_one_scale(data), strict=True):
                 yield _histogram(campaign, CLUSTER, name, measurement, square, HALF)
 
 
@@ -517,7 +517,11 @@ def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[P
         compared = [n for n in names_of if not _is_compared_with_none(nodes[n])]
         if len(compared) < 3 or len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
             continue
-        marked, shown = _marked(campaign), compared[:_MOST_MAPS]
+        shown, of_kind = (
+            compared[:_MOST_MAPS],
+            {of.measurement for of in campaign.fleet.pairs if is_of_messages(of) is messages},
+        )
+        marked = [name for name in compared if any(f.measurement in of_kind for f in nodes[name].counted)]
         findings = [f for name in compared for f in nodes[name].counted if f.measurement == measurement]
         tolerance = _common_tolerance(findings)
         data = side_by_side.difference_maps(levels, shown, peers=peers, marked=marked, tolerance=tolerance)

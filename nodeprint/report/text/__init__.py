@@ -33,6 +33,7 @@ from nodeprint.report.text.group_sentences import (
     medians_over,
     members,
     next_step,
+    separating,
     to_do,
     which_is_right,
 )

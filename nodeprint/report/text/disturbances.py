@@ -163,7 +163,8 @@ def untaken(verdict: Verdict) -> list[str]:
             by_reason.setdefault((why, measurements), []).append(name)
     sentences = []
     for (why, measurements), on in by_reason.items():
-        values = {"measurements": names.listed(measurements), "nodes": names.nodes(on), "reason": printable(why, 300)}
+        values = {"nodes": names.nodes(on), "reason": printable(why, 300)}
+        values["measurements"] = names.listed(dict.fromkeys(map(measured, measurements)))
         arguments = ""
         if advised := re.search(r"\buse (--[a-z-]+ [a-z0-9]+)", why):  # where the option is in the configuration
             of_each = ", ".join(f"{name}: {advised[1]}" for name in measurements)

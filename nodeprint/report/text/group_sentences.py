@@ -12,7 +12,7 @@ from nodeprint.judge.outcome import FleetOutcome
 from nodeprint.judge.verdict import Finding, Group, NodeVerdict, Shared, Verdict
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
-from nodeprint.report.text.wording import change, difference, in_unit, measured, place
+from nodeprint.report.text.wording import changed, difference, in_unit, measured, place
 from nodeprint.settings.texts import say
 
 
@@ -110,27 +110,45 @@ Figure = tuple[str, str, str]
 
 
 def also_apart(verdict: Verdict) -> Iterator[str]:
-    """Describe measurements in which groups differ: medians beyond the tolerance, and ranges without overlap."""
+    """Describe further measurements in which a group differs from its reference group."""
+    for group in verdict.fleet.groups:
+        words = [
+            f"{measured(of[0])} ({names.row(of[1])}: {names.percent(abs(ratio - 1))}"
+            f" {changed(ratio - 1, of[0], of_value=True)['change']})"
+            for of, ratio in _farthest(verdict, group).items()
+            if of[0] != group.measurement
+        ]
+        if group.component is not None and words:
+            yield say("group_also", name=group.name, than=group.than, measured=names.listed(words))
+
+
+def separating(verdict: Verdict) -> set[str]:
+    """Return the measurements that separate the groups of a split fleet."""
+    groups = verdict.fleet.groups
+    return {of.measurement for of in groups} | {key[0] for group in groups for key in _farthest(verdict, group)}
+
+
+def _farthest(verdict: Verdict, group: Group) -> Mapping[Figure, float]:
+    """Return how many times as high a group's median is as that of its reference group, the largest first.
+
+    A measurement has its farthest row. The medians differ by more than the smallest tolerance of the measurement, and
+    the ranges of the groups do not overlap.
+    """
     tolerances: dict[str, float] = {}
     for limit in verdict.fleet.limits:
         tolerances[limit.measurement] = min(limit.tolerance, tolerances.get(limit.measurement, math.inf))
     of_groups = {of.name: medians_over(members(verdict, of)) for of in verdict.fleet.groups}
-    for group in verdict.fleet.groups:
-        own, others = of_groups[group.name], of_groups.get(group.than, {})
-        farthest: dict[str, tuple[float, str]] = {}
-        for figure in own.keys() & others.keys():
-            measurement, name, _ = figure
-            ratio = median(own[figure]) / median(others[figure])
-            is_beyond = abs(ratio - 1) > tolerances.get(measurement, math.inf)
-            first, second = own[figure], others[figure]
-            apart = min(len(first), len(second)) > 1 and (max(first) < min(second) or max(second) < min(first))
-            if measurement != group.measurement and is_beyond and apart:
-                by = f"{names.percent(abs(ratio - 1))} {change(ratio - 1, measurement)}"
-                words = f"{measured(measurement)} ({names.row(name)}: {by})"
-                farthest[measurement] = max((abs(math.log(ratio)), words), farthest.get(measurement, (0.0, "")))
-        if group.component is not None and farthest:
-            of_all = names.listed(words for _, words in sorted(farthest.values(), reverse=True))
-            yield say("group_also", name=group.name, than=group.than, measured=of_all)
+    own, others = of_groups[group.name], of_groups.get(group.than, {})
+    ratios: dict[Figure, float] = {}
+    for figure in own.keys() & others.keys():
+        first, second = own[figure], others[figure]
+        ratio = median(first) / median(second)
+        apart = min(len(first), len(second)) > 1 and (max(first) < min(second) or max(second) < min(first))
+        if abs(ratio - 1) > tolerances.get(figure[0], math.inf) and apart:
+            ratios[figure] = ratio
+    in_order = sorted(ratios, key=lambda of: (abs(math.log(ratios[of])), of), reverse=True)
+    of_each = {figure[0]: figure for figure in reversed(in_order)}
+    return {figure: ratios[figure] for figure in in_order if of_each[figure[0]] == figure}
 
 
 def members(verdict: Verdict, group: Group) -> list[NodeVerdict]:

@@ -137,7 +137,8 @@ def based_on(verdict: Verdict) -> list[str]:
         order = sorted(fleet.assumed_jobs, key=fleet.based_on.index)
         each = (f"{100 * fleet.assumed_jobs[metric]:.2g}% ({named('metrics', metric)})" for metric in order)
         out.append(say("assumed_jobs", assumed=names.listed(each)))
-    return out + ([say("missing", measurements=names.listed(fleet.missing))] if fleet.missing else [])
+    missing = names.listed(dict.fromkeys(map(measured, fleet.missing)))
+    return out + ([say("missing", measurements=missing)] if missing else [])
 
 
 def fabric(fabric: FabricVerdict) -> str:

@@ -47,7 +47,7 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
         *(group_sentences.also_apart(verdict) if several else ()),
         *group_sentences.which_is_right(verdict),
         *(group_sentences.gap(group) for group in fleet.gaps if not with_findings.intersection(group.nodes)),
-        *map(single_runs, fleet.single_runs),
+        *(single_runs(of, verdict.nodes) for of in fleet.single_runs),
         *map(memory, fleet.memory),
         *(shared(of, verdict.nodes) for of in fleet.shared),
         *(spread(of) for of in fleet.spreads if of.wide),
@@ -57,7 +57,7 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
     ]
 
 
-def single_runs(runs: SingleRuns) -> str:
+def single_runs(runs: SingleRuns, nodes: Mapping[str, NodeVerdict]) -> str:
     """Describe the variation between nodes with one run each, and name the outliers."""
     apart = []
     for of in runs.apart:
@@ -69,7 +69,10 @@ def single_runs(runs: SingleRuns) -> str:
         difference_of_groups = names.percent(runs.groups[1].effect - runs.groups[0].effect)
         values = {"high_nodes": names.nodes(runs.groups[1].nodes), "change": change(1.0, runs.measurement)}
         apart.append(say("single_runs", "groups", low=low, high=high, apart=difference_of_groups, **values))
-    values = {"measurement": runs.measurement, "nodes": names.counted(runs.nodes, "node")}
+    farthest = nodes.get(next(iter(runs.farthest.nodes), ""))
+    group = say("of_group", group=farthest.group) if farthest is not None and farthest.group else ""
+    values = {"measured": sentence(measured(runs.measurement)), "nodes": names.counted(runs.nodes, "node")}
+    values["group"] = group
     values |= {"median": names.quantity(runs.median, runs.unit), "farthest": names.nodes(runs.farthest.nodes)}
     ends = (("low", runs.low), ("high", runs.high), ("effect", runs.farthest.effect))
     values |= {key: f"{100 * value:+z.2g}%" for key, value in ends}

@@ -26,8 +26,8 @@ def named(table: str, key: str) -> str:
 
 
 def named_metric(key: str) -> str:
-    """Return the words for a metric; a measurement stays unchanged."""
-    return key if key in models() else named("metrics", key)
+    """Return the words for a metric or a measurement."""
+    return measured(key) if key in models() else named("metrics", key)
 
 
 def sentence(text: str) -> str:
@@ -62,7 +62,9 @@ def noun_phrase(of: Finding | Agreement) -> str:
     if not of.measurement:
         return name
     name = name.removeprefix("memory of ") if measured(of.measurement).startswith("memory") else name
-    return f"{measured(of.measurement)} of {name}"
+    where = of.component.where
+    is_words = where and not names.is_of_pairs(of.component) and all(isinstance(value, str) for value in where.values())
+    return f"{measured(of.measurement)} ({name})" if is_words else f"{measured(of.measurement)} of {name}"
 
 
 def without_cpus(where: Mapping[str, int | str]) -> tuple[tuple[str, int | str], ...]:
@@ -88,11 +90,17 @@ def change(effect: float, measurement: str) -> str:
     return changed(effect, measurement)["change"]
 
 
-def changed(effect: float = 1.0, measurement: str = "", *, several: bool = False, past: bool = False) -> dict[str, str]:
-    """Return verb and adjective of a change, `is` and `slower`. Without a measurement, it is a latency."""
+def changed(
+    effect: float = 1.0, measurement: str = "", *, several: bool = False, past: bool = False, of_value: bool = False
+) -> dict[str, str]:
+    """Return verb and adjective of a change, `is` and `slower`. Without a measurement, it is a latency.
+
+    A component is slower; `of_value`, its time is longer and its latency higher.
+    """
     model = models().get(measurement)
     is_time = (model is None or (model.better == "lower" and model.scale != "share")) and not is_metric(measurement)
-    words = texts()["change"]["time" if is_time else "other"]
+    of_time = "time" if not of_value else "duration" if "time" in measured(measurement).split() else "other"
+    words = texts()["change"][of_time if is_time else "other"]
     singular, plural = words["past" if past else "present"]
     return {"change": words["more" if effect > 0 else "less"], "verb": plural if several else singular}
 
@@ -102,9 +110,11 @@ def difference(
 ) -> dict[str, str]:
     """Return the values of a difference that its sentences share."""
     tolerance = 0.0 if isinstance(of, Shared) else of.tolerance
+    is_named = isinstance(of, Finding) and noun_phrase(of).startswith(measured(of.measurement))
+    of_value = is_named or isinstance(of, TimeEffect)
     return {
         "effect": names.percent(abs(of.effect)),
-        **changed(of.effect, of.measurement, several=several, past=past),
+        **changed(of.effect, of.measurement, several=several, past=past, of_value=of_value),
         "interval": names.interval(of.interval.low, of.interval.high, of.effect),
         "tolerance": names.tolerance(tolerance),
         "times": names.times(of.effect, tolerance),

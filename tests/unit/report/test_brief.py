@@ -39,7 +39,12 @@ def test_two_runs_that_disagree_have_no_median() -> None:
     assert below == ("same socket: 36.9 to 79.9 ns",) * 2
     for words in (shown, " ".join(printed.medians({"cn1": both, "cn2": both})), *map(str, of_tables)):
         assert not re.search(r"\b(58.4|100) ns", words)
-    assert "112 ns" in " ".join(printed.medians({"cn1": both, "cn2": agreeing})), "the fleet's median leaves it out"
+    fleet = {"cn1": both, "cn2": agreeing, "cn3": agreeing}
+    lines = printed.medians(fleet)
+    (row,) = (line for line in lines if "112 ns" in line)
+    assert row.endswith("(2 of 3)") and "the two runs of the others disagree" in lines[-1]
+    table = medians.table(fleet)
+    assert [cells[table.header.index("left out")] for cells in table.rows] == ["runs disagree on cn1"]
 
 
 def test_mixture_is_shown_by_group() -> None:
@@ -141,10 +146,9 @@ def test_what_was_not_measured_is_said_with_its_reason(tmp_path: Path) -> None:
     verdict_files.write(verdicts.verdict(nodes), tmp_path)
     lines = printed.campaign(tmp_path).splitlines()
     where = "In the configuration that is `arguments: {fault-huge: --pages base}`."
-    alike = lines.index(f"  note: Not measured on cn[1-2]: linktest-node ({why}).")
-    assert (
-        lines[alike + 1] == f"  note: Not measured on cn3: fault-huge (memory in fragments; use --pages base). {where}"
-    )
+    alike = lines.index(f"  note: Not measured on cn[1-2]: time of a message by MPI ({why}).")
+    missing = "share of huge pages that are missing (memory in fragments; use --pages base)"
+    assert lines[alike + 1] == f"  note: Not measured on cn3: {missing}. {where}"
     assert lines[alike + 2] == "  cn3: likwid-pin is not installed: the kernels pinned themselves; get it."
     assert lines[-1].startswith("no report yet")
 

@@ -32,9 +32,10 @@ def test_long_names_keep_their_ends() -> None:
     [
         ({"socket": 1, "memory_node": 0}, "memory of NUMA node 0, socket 1"),
         ({"cpu_node": 1, "memory_node": 0}, "memory of NUMA node 0 from the CPUs of NUMA node 1"),
+        ({"gpu": "0x0f", "peer gpu": "0x17"}, "gpu 0x0f, peer gpu 0x17"),
     ],
 )
-def test_part_has_one_name_before_and_after_it_was_written(where: dict[str, int], words: str) -> None:
+def test_part_has_one_name_before_and_after_it_was_written(where: dict[str, int | str], words: str) -> None:
     for order in (where, dict(reversed(where.items()))):
         assert names.component(Component("memory", "socket", order)) == words
         assert names.place(order) == words

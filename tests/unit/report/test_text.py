@@ -70,7 +70,7 @@ def test_first_line_says_what_is_missing_and_where_it_is_from() -> None:
     line = text.first_line(replace(made, fleet=fleet, simulated=True))
     assert line.startswith("SIMULATED: FAIL (DEVIATIONS): ")
     assert "Deciding metrics without a measurement: memory latency, bandwidth and clock." in line
-    assert "Planned and measured on no node: chase-latency." in line
+    assert "Planned and measured on no node: memory latency." in line
     assert text.first_line(replace(made, imported=True)).startswith("IMPORTED: ")
 
 
@@ -81,6 +81,16 @@ def test_finding_has_effect_interval_its_own_tolerance_and_unit() -> None:
     )
     faster = verdicts.finding(-0.059, interval=Interval(-0.062, -0.055), worse=False)
     assert "is 5.9% faster than on its peers (interval 5.5 to 6.2%;" in text.finding_sentence(faster)
+
+
+def test_a_component_is_slower_its_time_longer_and_its_latency_higher() -> None:
+    for measurement, words in (("linktest-node", "Time of a message"), ("chase-latency", "Memory latency")):
+        sentence = text.finding_sentence(verdicts.finding(measurement=measurement))
+        assert sentence.startswith(words) and f"{'longer' if 'Time' in words else 'higher'} than" in sentence
+    copies = verdicts.finding(
+        measurement="bandwidth-nodes", component=Component("stream", "bandwidth", {"stream": "copy"})
+    )
+    assert text.noun_phrase(copies) == "memory bandwidth (copy)"
 
 
 def test_a_change_is_said_in_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,229 @@
+"""What is to be done about a node, how an acceptance report decides, and which settings differ: each by the verdict."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from nodeprint.machine.fingerprint import FIELDS, label
+from nodeprint.settings.measurements import terms
+from nodeprint.settings.texts import texts
+from tests.numbers.campaign import Campaign, Json, component_words
+from tests.numbers.statements import Statement, unfolded
+
+# --- what to do ---
+
+#: What stands around a remedy.
+_AROUND = re.compile(
+    r"^Confirm it by another job\. Then: |^Next: (?:.*?\bmeasures? it again[^.]*\. Then: )?"
+    r"| After the remedy: .*$"
+)
+#: Outcomes that another job decides: of all in the sentence of a finding, of the first alone in the table.
+_DECIDED_AGAIN = ("SUSPECT", "INTERMITTENT", "SPLIT", "INVALID")
+
+
+def false_actions(statement: Statement, judged: Sequence[Campaign]) -> Iterator[str]:
+    """An action that the findings of its nodes, or the reasons of those without, do not stand for."""
+    cells = dict(statement.cells)
+    is_next = statement.text.startswith("Next: ")
+    action = statement.text if is_next else cells.get("what to do", cells.get("next"))
+    if action is None:
+        return
+    around = statement.context.removesuffix(statement.text)
+    row = " | ".join(text for header, text in statement.cells if header not in ("what to do", ""))
+    for node in _nodes_in(cells.get("node", around), judged):
+        if "SPLIT" in cells.get("outcome", ""):  # what separates its groups says what to do
+            continue
+        known = [one for campaign in judged for one in _known(campaign, node, row if "node" in cells else around)]
+        if known and not _shows(_AROUND.sub("", action), known, is_of_all="what was found" in cells):
+            yield f"{node}: {action} is not what its finding or reason stands for"
+        outcome = judged[0].nodes[node]["outcome"] if node in judged[0].nodes else ""
+        is_first = bool(re.match(r"Confirm it by another job|Next: .*?\bmeasures? it again[^.]*\. Then: ", action))
+        is_said = known and (is_next or "outcome" in cells) and "slow link" not in row
+        if is_said and is_first is not (outcome in _DECIDED_AGAIN[: None if is_next else 1]):
+            yield f"{node} is {outcome}: whether another job comes first is wrong"
+        if (again := re.search(r"NODES=(\S+) measures", action)) and again[1] not in (node, "NAME"):
+            yield f"{again[0]}: this is about {node}"
+
+
+def _nodes_in(words: str, judged: Sequence[Campaign]) -> list[str]:
+    known = {name for campaign in judged for name in campaign.nodes}
+    every = re.findall(r"[\w.-]+(?:\[[\d,-]+\])?", words)
+    return list(dict.fromkeys(name for word in every for name in unfolded(word) or [word] if name in known))
+
+
+def _known(campaign: Campaign, node: str, place: str) -> list[tuple[str, ...]]:
+    """The sentences for what a campaign found on a node, of the finding that is named in `place` where one is: for each
+    finding or reason those that are right."""
+    if node not in campaign.nodes:
+        return []
+    links = [
+        finding
+        for fabric in campaign.verdict["fabric"]
+        for finding in fabric["findings"]
+        if (where := finding["component"]["where"])["node"] == node and f"to {where.get('to')}" in place
+    ]
+    own = [finding for finding in campaign.nodes[node]["findings"] if not finding["waived"]]
+    named = [one for one in own if all(re.search(word, place.lower()) for word in component_words(one["component"]))]
+    if findings := links or named or own:
+        return [(remedy(finding),) for finding in findings]
+    reasons = campaign.nodes[node]["reasons"]
+    return [_of_reason(reasons[0])] if reasons and reasons[0]["outcome"] != "SPLIT" else []
+
+
+def remedy(finding: Json) -> str:
+    """The sentence for what a finding stands for: its key, or its term."""
+    sentences, term = texts()["remedies"], terms().get(finding["component"]["term"])
+    if finding["state"] == "mismatch":
+        return str(texts()["remedy_of_few"])
+    of_term = term.remedy if term is not None else sentences.get(finding["component"]["term"])
+    return str(sentences.get(finding["remedy"]) or of_term or sentences["other"])
+
+
+#: Reasons that have another action in a table of another program's values, or under background load.
+_ALSO = {
+    "one run": ("one run of a table", "one run of pairs"),
+    "not resolved within the tolerance": ("busy",),
+}
+
+
+def _of_reason(reason: Json) -> tuple[str, ...]:
+    key = reason["why"] if isinstance(reason["why"], str) else reason["outcome"]
+    return tuple(str(texts()["reason_actions"].get(of, "")) for of in (key, *_ALSO.get(key, ())))
+
+
+def _shows(action: str, known: Sequence[tuple[str, ...]], *, is_of_all: bool) -> bool:
+    """Whether an action is one of those known, or of a report's row one for each and nothing else."""
+    if not is_of_all:
+        return any(action in right for right in known)
+    rest = action
+    for right in dict.fromkeys(known):
+        said = next((sentence for sentence in right if sentence and sentence in rest), "")
+        if not said and "" not in right:
+            return False
+        rest = rest.replace(said, "") if said else rest
+    return not rest.strip()
+
+
+# --- the acceptance report ---
+
+#: Outcomes of nodes that a report calls open though their class is WARN, and of fleets without a majority.
+_OPEN_WARNING, _NO_MAJORITY = "DIFFERENT CONFIGURATION", ("SPLIT", "NON-UNIFORM")
+_DECISIONS = ("accepted", "accepted with reservations", "not decided", "rejected")
+#: A report accepts with reservations from so many of ten nodes on.
+_MAJORITY = 6
+_MARK = re.compile(r"\w+ \| \S \| (.+)")
+
+
+def false_report(paper: str, judged: Iterable[Campaign]) -> Iterator[str]:
+    """What an acceptance report says of the decision, of nodes and of campaigns, and the verdicts do not."""
+    lines = paper.splitlines()
+    header = next(
+        (line.split(" | ") for line in lines if line.startswith("node | ") and line.endswith(" | result")), []
+    )
+    by_name = {campaign.verdict["campaign"]: campaign for campaign in judged}
+    reported = [by_name[name] for name in header if name in by_name]
+    results = dict(_results(reported))
+    if (said := next((mark[1] for line in lines if (mark := _MARK.fullmatch(line))), "")) != _decision(
+        list(results.values()), reported
+    ):
+        yield f"the decision is {_decision(list(results.values()), reported)}, not {said}"
+    start = lines.index(" | ".join(header)) + 1 if header else 0
+    of_nodes: dict[str, list[str]] = {}
+    for line in lines[start:]:
+        if line in results:
+            of_nodes[line] = []
+        elif of_nodes and (mark := _MARK.fullmatch(line)):
+            of_nodes[next(reversed(of_nodes))].append(mark[1])
+    for node, result in results.items():
+        of_each = [campaign.nodes.get(node) for campaign in reported]
+        expected = [f"{of['class']} ({of['outcome']})" for of in of_each if of is not None] + [result]
+        if of_nodes.get(node) != expected:
+            yield f"{node}: {', '.join(of_nodes.get(node, ['not listed']))}, and not {', '.join(expected)}"
+    for campaign in reported:
+        name = campaign.verdict["campaign"]
+        row = next((line for line in lines if re.match(rf"{re.escape(name)} \| [^|]*\d{{4}}-", line)), "")
+        if f" {_class(campaign)} (" not in row:
+            yield f"{name}: its class is {_class(campaign)}, not as in {row}"
+
+
+def _class(campaign: Campaign) -> str:
+    """The class of a campaign: that of its fleet, or of the messages between its nodes if that is worse."""
+    states = [
+        finding["state"] for of in campaign.verdict["fabric"] for finding in of["findings"] if not finding["waived"]
+    ]
+    order = ("FAIL", "WARN", "UNDETERMINED", "NOT COMPARED", "PASS")
+    between = ["FAIL" if state == "confirmed" else "WARN" for state in states]
+    return min((str(campaign.verdict["fleet"]["class"]), *between), key=order.index)
+
+
+def _results(reported: Sequence[Campaign]) -> Iterator[tuple[str, str]]:
+    """Each node with its result over all campaigns."""
+    for node in dict.fromkeys(name for campaign in reported for name in campaign.nodes):
+        of_each = [campaign.nodes.get(node) for campaign in reported]
+        found = [of for of in of_each if of and of["class"] in ("FAIL", "WARN") and of["outcome"] != _OPEN_WARNING]
+        passed = all(of and of["class"] == "PASS" for of in of_each)
+        yield node, "deviation" if found else "accepted" if passed else "open"
+
+
+def _decision(results: Sequence[str], reported: Sequence[Campaign]) -> str:
+    """The decision by the rule that the report states."""
+    accepted, deviating, all_of = results.count("accepted"), results.count("deviation"), len(results)
+    fleets = [campaign.verdict["fleet"] for campaign in reported]
+    classes = {_class(campaign) for campaign in reported}
+    if accepted == all_of and classes == {"PASS"} and not any(fleet["memory"] for fleet in fleets):
+        return _DECISIONS[0]
+    if any(fleet["outcome"] in _NO_MAJORITY for fleet in fleets) or 10 * (all_of - deviating) < _MAJORITY * all_of:
+        return _DECISIONS[3]
+    return _DECISIONS[1] if all_of and 10 * accepted >= _MAJORITY * all_of else _DECISIONS[2]
+
+
+# --- settings that differ ---
+
+
+def false_settings(statements: Iterable[Statement], campaign: Campaign) -> Iterator[str]:
+    """What the table of settings that differ has of no node, or lacks."""
+    rows = {
+        cells["field"]: cells for one in statements if (cells := dict(one.cells)).keys() >= {"field", "other nodes"}
+    }
+    for field in FIELDS:
+        values = {
+            name: str(of["fingerprint"][field.name])
+            for name, of in campaign.nodes.items()
+            if of["fingerprint"].get(field.name)
+        }
+        counts = Counter(values.values()).most_common()
+        if len(counts) < 2 or field.name == "serials":
+            continue
+        row = rows.get(label(field.name), {"most nodes": "", "other nodes": "nothing", "must agree": ""})
+        listed = dict(re.findall(r"(\S[^;]*?): ([\w.,\[\]-]+)(?:; |$)", row["other nodes"]))
+        nodes = {
+            value: sorted(name for word in re.split(r",(?![^\[]*\])", of) for name in unfolded(word) or [word])
+            for value, of in listed.items()
+        }
+        expected = {value[:60]: sorted(name for name in values if values[name] == value) for value, _ in counts[1:5]}
+        usual = f"{counts[0][0][:60]} ({counts[0][1]})"
+        if nodes != expected or row["most nodes"] != usual or (row["must agree"] == "yes") is not field.hard:
+            yield f"{label(field.name)}: {row['most nodes']}; {row['other nodes']}, and not {usual}; {expected}"
+    extra = rows.keys() - {label(field.name) for field in FIELDS}
+    yield from (f"{field} is no setting" for field in extra)
+
+
+_OWN = re.compile(r"(?P<own>[^;:(]+?) \(most nodes: (?P<usual>[^)]*)\)")
+
+
+def false_differences(statement: Statement, campaign: Campaign) -> Iterator[str]:
+    """A setting of a node, or of most nodes, that the survey does not have so."""
+    nodes = _nodes_in(
+        statement.context.partition(": ")[0] if len(statement.cells) == 1 else statement.cells[0][1], [campaign]
+    )
+    for match in _OWN.finditer(statement.text):
+        for node in nodes:
+            fields = campaign.nodes[node]["fingerprint"]
+            if not any(
+                match["own"].strip() == f"{label(key)} {value}"
+                and any(str(of["fingerprint"].get(key)) == match["usual"] for of in campaign.nodes.values())
+                for key, value in fields.items()
+            ):
+                yield f"{node}: {match[0]} is not in its survey"
