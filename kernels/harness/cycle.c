@@ -91,7 +91,7 @@ void chase_run(struct chase *chase) {
     for (chase->steps = UNROLLED; 4 * ticks < wanted && chase->steps < MOST_STEPS; chase->steps *= 2)
         ticks = fmin(timed(chase), timed(chase)); /* one may have been interrupted */
     double turns = (double)chase->steps / 2 * wanted / fmax(ticks, 1) / UNROLLED;
-    chase->steps = (size_t)fmin(ceil(turns), MOST_STEPS / UNROLLED) * UNROLLED;
+    chase->steps = (size_t)fmin(ceil(turns), (double)MOST_STEPS / UNROLLED) * UNROLLED;
     for (size_t i = 0; i < chase->batches; i++)
         chase->values[i] = timed(chase) * clock_facts.ns_per_tick / (double)chase->steps;
 }

@@ -31,7 +31,7 @@
 #define MOVE_TRIAD_MEM(i) KIND(store_line_past_caches)(to + (i), KIND(triad_line)(first + (i), second + (i)));
 #define MOVE_READ1_WRITE1(i) KIND(store_line)(to + (i), KIND(add_lines)(KIND(load_line)(to + (i)), KIND(ones)()));
 #define MOVE_READ2_WRITE1(i) MOVE_LOAD(i) MOVE_READ1_WRITE1(i)
-#define MOVE_READ3_WRITE1(i) MOVE_LOAD(2 * (i)) MOVE_LOAD(2 * (i) + 64) MOVE_READ1_WRITE1(i)
+#define MOVE_READ3_WRITE1(i) MOVE_LOAD(2 * (size_t)(i)) MOVE_LOAD(2 * (size_t)(i) + 64) MOVE_READ1_WRITE1(i)
 #endif
 
 CHUNK(load, READ, MOVE_LOAD)
