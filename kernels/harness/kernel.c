@@ -279,6 +279,7 @@ int kernel_main(const struct kernel *kernel, int argc, char **argv) {
     run.cpus = run.selection.cpus;
     plan(&run);
     if (options.plan_only) {
+        if (run.not_applicable != NULL) note("not applicable: %s", run.not_applicable);
         print_plan(&run);
         return EXIT_DONE;
     }
