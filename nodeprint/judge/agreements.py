@@ -13,6 +13,7 @@ from nodeprint.judge import naming
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.reduction import Matrix
+from nodeprint.judge.standing import FEW_NODES
 from nodeprint.judge.verdict import Agreement, Finding, Limit, Spread
 from nodeprint.stats.peers import TEMPLATE_ERROR
 
@@ -215,6 +216,8 @@ def _sharper(series: Deviations, columns: npt.NDArray[np.int64], effect: float, 
     for wanted in range(int(peers) + 2, MOST_NODES + 1):
         if run / runs + job + template * peers / (wanted - 1) <= room:
             return "nodes", wanted
+    if peers < FEW_NODES - 1:  # intervals over two or three nodes are far wider than those that more would have
+        return "nodes", FEW_NODES
     return "none", 0
 
 

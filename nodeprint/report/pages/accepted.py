@@ -89,9 +89,11 @@ def measured(campaign: Campaign) -> FactRows:
     last = [node.measured for node in verdict.nodes.values() if node.measured]
     ends = [*started[:1], *sorted((*started[-1:], *last))[-1:]]
     jobs = sorted({len(node.jobs) for node in verdict.nodes.values() if node.jobs})
-    runs = sorted({figure.runs for node in verdict.nodes.values() for figure in node.classes})
+    core_to_core = {quantity.measurement for quantity in campaign.fleet.quantities if quantity.core_to_core}
+    figures = [figure for node in verdict.nodes.values() for figure in node.classes]
+    runs = sorted({figure.runs for figure in figures if figure.measurement in core_to_core})
     done = [name for name, node in verdict.nodes.items() if node.outcome.entry.measured]
-    counts = [names.counted(jobs[-1], "job") + " per node"] if jobs else []
+    counts = [f"{f'{jobs[0]} to ' if len(jobs) > 1 else ''}{names.counted(jobs[-1], 'job')} per node"] if jobs else []
     if runs:
         of_runs = names.counted(runs[0], "run") if len(runs) == 1 else f"{runs[0]} to {runs[-1]} runs"
         counts.append(f"{of_runs} of core-to-core latency")

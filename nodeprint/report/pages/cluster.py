@@ -250,9 +250,11 @@ def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for name in shown:
         node = nodes[name]
-        share = max((agreement.share for agreement in node.agreements if agreement.criterion), default=float("nan"))
-        used = f"{share * 100:.0f}%" if np.isfinite(share) else ""
         worst = worst_finding(node)
+        share = max((agreement.share for agreement in node.agreements if agreement.criterion), default=float("nan"))
+        if worst is not None and worst.measurement and not worst.of_limit:  # others have no tolerance
+            share = worst.times_tolerance
+        used = f"{share * 100:.0f}%" if np.isfinite(share) else ""
         first = text.component_in_words(worst) if worst is not None else ""
         place = ", ".join(filter(None, (node.rack, campaign.switches.get(name, ""))))
         rows.append((linked.get(name, printable(name, 40)), Mark.of(node.outcome), node.group, place, used, first))
