@@ -100,6 +100,7 @@ def _fleet(fleet: Json) -> Iterator[Fact]:
         yield Fact(100 * limit["effect"], "%", r"below $", "", words, record)
         yield Fact(100 * limit["tolerance"], "%", r"\(tolerance $", "", words, record)
         yield Fact(limit["needed"], "", r"; $", " (runs|nodes)", words, record)
+        yield Fact(limit["needed"], "", "nodes like these: $", " are needed", words, record)
         of = (re.escape(limit["measurement"]),)
         yield Fact(100 * limit["tolerance"], "%", r"^tolerance: $", "", of, record)
         yield Fact(100 * limit["effect"], "%", r"^detectable from: $", "", of, record)
