@@ -74,8 +74,7 @@ def _counts(finding: Json, words: tuple[str, ...], record: str) -> Iterator[Fact
     def of(value: float, unit: str, left: str = "", right: str = "") -> Fact:
         return Fact(value, unit, left, right, words, record)
 
-    share = 100 * abs(finding["times_tolerance"])  # of the table of all nodes
-    yield Fact(share, "%", r"^of its tolerance: $", "", words[:1], record)
+    yield of(100 * abs(finding["times_tolerance"]), "%", r"^of its tolerance: $")
     yield of(beyond(finding), "", r"^runs beyond: $", " of ")
     yield of(len(runs), "", r"^runs beyond: \d+ of $")
     yield of(beyond(finding), "", "", r" of \d+ runs")
