@@ -86,10 +86,6 @@ static void check_role(size_t role, void *argument) {
     }
 }
 
-bool contents_known(enum stream stream) {
-    return stream != TRIAD && stream != TRIAD_MEM;
-}
-
 void contents_fill(struct contents *contents) {
     workers_run(&contents->run->workers, contents->roles, contents->count, fill_role, contents);
 }

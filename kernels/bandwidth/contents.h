@@ -17,9 +17,6 @@ struct contents {
     const struct share *shares;
 };
 
-/* Whether it is known of a stream; not of the triads. */
-bool contents_known(enum stream stream);
-
 /* Let the workers fill their slices. What is read differs in all words. */
 void contents_fill(struct contents *contents);
 
