@@ -62,15 +62,8 @@ def records(kernel: str, *arguments: str, before: Sequence[str] = (), flavor: st
     """What a call of one of our kernels writes; `before` are words before its own."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "r.jsonl"
-        command = [
-            *before,
-            str(ROOT / "kernels/build" / flavor / kernel),
-            *arguments,
-            "--passes",
-            "1",
-            "--out",
-            str(out),
-        ]
+        program = str(ROOT / "kernels/build" / flavor / kernel)
+        command = [*before, program, *arguments, "--passes", "1", "--out", str(out)]
         subprocess.run(command, capture_output=True, check=True)
         return [json.loads(line) for line in out.read_text().splitlines()]
 
@@ -339,10 +332,10 @@ def flavor_contest(flavor: str, cpus: list[int]) -> Contest:
 
     def values(flavor: str) -> Values:
         pair, first = listed(cpus[:2]), str(cpus[0])
-        found = dict[str, float]()
+        measured = dict[str, float]()
         for operation in ("cas", "faa", "flag1", "flag2") if len(cpus) > 1 else ():
             hops = records("coherence", "--op", operation, "--cpus", pair, flavor=flavor)
-            found[operation] = next(line["latency_ns"] for line in hops if line["record"] == "pair")
+            measured[operation] = next(line["latency_ns"] for line in hops if line["record"] == "pair")
         for kernel, words, value in (
             ("chase", "--op levels", "latency_ns"),
             ("bandwidth", "--op caches --streams load,copy", "rate_bytes_per_s"),
@@ -351,8 +344,10 @@ def flavor_contest(flavor: str, cpus: list[int]) -> Contest:
             lines = records(kernel, *words.split(), "--cpus", first, flavor=flavor)
             for line in lines[1:]:
                 if line["record"] == "cell" and line[value] and line.get("level") != "l3":  # the L3 has other users
-                    found[" ".join([kernel, *(line[key] for key in ("level", "stream") if key in line)])] = line[value]
-        return found
+                    measured[" ".join([kernel, *(line[key] for key in ("level", "stream") if key in line)])] = line[
+                        value
+                    ]
+        return measured
 
     return Contest(f"the same by {flavor}", partial(values, ""), partial(values, flavor), (0.97, 1.03))
 

@@ -35,9 +35,9 @@ def write(campaigns: Sequence[Path], to: Path, first: Sequence[str] = ()) -> lis
         for of_nodes in _measured_alike(fleets, nodes):
             paths += _drawn(fleets, nodes, of_nodes, to)
     if not paths:
-        what = f"no matrix of the same operation is in it and in {campaigns[1]}"
+        reason = f"no matrix of the same operation is in it and in {campaigns[1]}"
         advice = "measure one operation in both, such as coherence-cas"
-        raise NodeprintError(what, where=campaigns[0], advice=advice)
+        raise NodeprintError(reason, where=campaigns[0], advice=advice)
     return paths
 
 

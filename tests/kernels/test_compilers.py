@@ -73,17 +73,7 @@ def test_unit_tests_hold_and_end_with_the_same(other: Path, name: str) -> None:
 def measured(folder: Path, operation: str, tmp_path: Path) -> list[dict[str, Any]]:
     kernel = operation.split(maxsplit=1)[0]
     out = tmp_path / f"{folder.name}.jsonl"
-    words = [
-        *SHORT[operation],
-        "--cpus",
-        f"{ALLOWED[0]},{ALLOWED[1]}",
-        "--passes",
-        "1",
-        "--seed",
-        "7",
-        "--out",
-        str(out),
-    ]
+    words = [*SHORT[operation], "--cpus", f"{ALLOWED[0]},{ALLOWED[1]}", "--passes", "1", "--seed", "7"]
     small = kernel in ("bandwidth", "loaded")
     environment = small_machine(tmp_path / "small", 4, 4000) if small else os.environ.copy()
     subprocess.run(
@@ -95,7 +85,7 @@ def measured(folder: Path, operation: str, tmp_path: Path) -> list[dict[str, Any
 
 
 def members(lines: list[dict[str, Any]]) -> list[list[str]]:
-    """Those of records of which there are as many in each run; a cell leaves out values that were not measured."""
+    """The members of each record whose number is fixed. Cells are not among them: one without a value leaves it out."""
     return [sorted(line) for line in lines if line["record"] in ("header", "pass", "pair", "trailer")]
 
 

@@ -54,8 +54,8 @@ def _nodes_in(words: str, judged: Sequence[Campaign]) -> list[str]:
 
 
 def _known(campaign: Campaign, node: str, place: str) -> list[tuple[str, ...]]:
-    """The sentences for what a campaign found on a node, of the finding that is named in `place` where one is: for each
-    finding or reason those that are right."""
+    """The correct actions for each finding of a node, only for the finding that `place` names if it names one. Without
+    findings, those for the node's first reason."""
     if node not in campaign.nodes:
         return []
     links = [

@@ -208,8 +208,8 @@ def _defined(text: str, campaign: Campaign) -> Iterator[str]:
 
 
 def _effects(text: str, campaign: Campaign) -> Iterator[str]:
-    """An effect has the direction of a difference that was found, and this is of the component that is named; messages
-    have their sender and their receiver."""
+    """Statements with a direction that no finding of the named component has, or messages whose sender and receiver
+    are exchanged."""
     links = [finding["component"]["where"] for of in campaign.verdict["fabric"] for finding in of["findings"]]
     for match in _LINK.finditer(text):
         if not any((match["node"], match["to"]) == (of["node"], of.get("to")) for of in links):

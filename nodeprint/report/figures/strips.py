@@ -228,8 +228,8 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
     the finding names no places of the measurement, or there is no peer.
     """
     quantity = levels.quantity
-    values, others = _of_job(levels, node, finding), levels.of_peers(node, peers)
-    if not len(others):
+    values, of_peers = _of_job(levels, node, finding), levels.of_peers(node, peers)
+    if not len(of_peers):
         raise NodeprintError(f"{node} has no peer to differ from", advice="draw its values instead")
     of_node = levels.nodes[levels.rows[node]]
     at = _pair_places(levels, node, finding) if quantity.of_pairs else _cell_places(quantity, of_node, finding)
@@ -243,10 +243,10 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
         for column in (quantity.places[dim] for dim in quantity.dims if dim != "cpu"):
             alike &= column == column[at[0]]
         at = np.flatnonzero(alike)
-    middle = np.nanmedian(others, axis=0)
+    middle = np.nanmedian(of_peers, axis=0)
     share = quantity.model.scale == "share"
     difference = _differences(values[None], middle, at, strata, share)[0]
-    peer_difference = _differences(others, middle, at, strata, share)
+    peer_difference = _differences(of_peers, middle, at, strata, share)
     names, axis, groups, slots = (
         _pair_names(levels, node, at) if quantity.of_pairs else _cell_names(quantity, of_node, at)
     )
@@ -256,12 +256,12 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
 
     size = levels.unit.size
     differences = gathered(difference), np.array([gathered(row) for row in peer_difference])
-    measured = gathered(values[at] / size), np.array([gathered(row) for row in others[:, at] / size])
-    what = say("axes", "lost_expected") if share else "difference from the peers, %"
+    measured = gathered(values[at] / size), np.array([gathered(row) for row in of_peers[:, at] / size])
+    difference_title = say("axes", "lost_expected") if share else "difference from the peers, %"
     own = np.array([np.isin(at[rows], of_finding).any() for rows in groups])
-    data = finding_strip(finding, node, (axis, names), measured, levels.title, differences, what, own)
+    data = finding_strip(finding, node, (axis, names), measured, levels.title, differences, difference_title, own)
     parts = part_coordinates("place", slots) if slots is not None else {}
-    return data.assign_coords(parts).assign_attrs(peers=len(others))
+    return data.assign_coords(parts).assign_attrs(peers=len(of_peers))
 
 
 def finding_strip(
@@ -271,7 +271,7 @@ def finding_strip(
     measured: tuple[Floats, Floats],
     title: str,
     differences: tuple[Floats, Floats],
-    what: str,
+    difference_title: str,
     own: npt.NDArray[np.bool_],
 ) -> xr.Dataset:
     """Return the strip of a finding: differences and values of its places on the node and its peers (peer, place).
@@ -284,7 +284,7 @@ def finding_strip(
     values = {"node_value": named("place", measured[0], f"{node}, {unit}")}
     for word, reduce in (("lowest", np.nanmin), ("median", np.nanmedian), ("highest", np.nanmax)):
         values[f"peers_{word}"] = named("place", reduce(measured[1], axis=0), f"peers' {word}, {unit}")
-    percent = what.rpartition(", ")[2]
+    percent = difference_title.rpartition(", ")[2]
     ends = (("effect", finding.effect), ("effect_low", finding.interval.low), ("effect_high", finding.interval.high))
     coordinates = {
         "place": named("place", np.array(names, dtype=object), axis),
@@ -292,7 +292,7 @@ def finding_strip(
         **{name: named((), 100 * end, f"{name.replace('_', ' ')}, {percent}") for name, end in ends},
         **tolerance_band.of_finding(finding),
     }
-    variables = values | strip_of("place", *differences, what, f"peers' {{}} difference, {percent}")
+    variables = values | strip_of("place", *differences, difference_title, f"peers' {{}} difference, {percent}")
     return xr.Dataset(variables, coordinates, {"node": node, "measured": title})
 
 

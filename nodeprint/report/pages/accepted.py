@@ -82,6 +82,11 @@ def _values(nodes: Mapping[str, NodeVerdict], value: str | Callable[[Fingerprint
     return "; ".join([usual, *named[:_MOST_VALUES], *more])
 
 
+def _counted(counts: Sequence[int], noun: str) -> str:
+    lowest = f"{counts[0]} to " if len(counts) > 1 else ""
+    return lowest + names.counted(counts[-1], noun)
+
+
 def measured(campaign: Campaign) -> FactRows:
     """When the nodes were measured and how often, the campaign, and the versions."""
     verdict = campaign.verdict
@@ -93,10 +98,8 @@ def measured(campaign: Campaign) -> FactRows:
     figures = [figure for node in verdict.nodes.values() for figure in node.classes]
     runs = sorted({figure.runs for figure in figures if figure.measurement in core_to_core})
     done = [name for name, node in verdict.nodes.items() if node.outcome.entry.measured]
-    counts = [f"{f'{jobs[0]} to ' if len(jobs) > 1 else ''}{names.counted(jobs[-1], 'job')} per node"] if jobs else []
-    if runs:
-        of_runs = names.counted(runs[0], "run") if len(runs) == 1 else f"{runs[0]} to {runs[-1]} runs"
-        counts.append(f"{of_runs} of core-to-core latency")
+    counts = [f"{_counted(jobs, 'job')} per node"] if jobs else []
+    counts += [f"{_counted(runs, 'run')} of core-to-core latency"] if runs else []
     parties = {key: getattr(campaign.site, key) for key in ("customer", "supplier")}
     signing = {key: f" ({name})" if name else "" for key, name in parties.items()}
     facts: dict[str, str] = {

@@ -224,10 +224,10 @@ def differences(nodes: Mapping[str, NodeVerdict]) -> Table:
         values = {n: str(value) for n, node in nodes.items() if (value := node.fingerprint.get(field.name))}
         (usual, count), *other_values = Counter(values.values()).most_common() or [("", 0)]
         if other_values:
-            others = [f"{v[:60]}: {names.nodes(n for n in values if values[n] == v)}" for v, _ in other_values[:4]]
-            others += [f"and {len(other_values) - 4} more values"] if len(other_values) > 4 else []
+            listed = [f"{v[:60]}: {names.nodes(n for n in values if values[n] == v)}" for v, _ in other_values[:4]]
+            listed += [f"and {len(other_values) - 4} more values"] if len(other_values) > 4 else []
             hard = "yes" if field.hard else ""
-            rows.append((label(field.name), hard, f"{usual[:60]} ({count})", "; ".join(others)))
+            rows.append((label(field.name), hard, f"{usual[:60]} ({count})", "; ".join(listed)))
     return Table(("field", "must agree", "most nodes", "other nodes"), tuple(rows), "llll", 3)
 
 
@@ -259,9 +259,9 @@ def _all_nodes(campaign: Campaign, linked: Mapping[str, Reference]) -> Table:
         place = ", ".join(filter(None, (node.rack, campaign.switches.get(name, ""))))
         rows.append((linked.get(name, printable(name, 40)), Mark.of(node.outcome), node.group, place, used, first))
     header = ("node", "outcome", "group", "rack, switch", "of its tolerance", "worst finding")
-    table, left = without_empty(Table(header, tuple(rows), "llllrl")), len(order) - len(shown)
-    more = (f"{left} more are SAME", *[""] * (len(table.header) - 1))
-    return replace(table, rows=(*table.rows, more)) if left else table
+    table, hidden = without_empty(Table(header, tuple(rows), "llllrl")), len(order) - len(shown)
+    more = (f"{hidden} more are SAME", *[""] * (len(table.header) - 1))
+    return replace(table, rows=(*table.rows, more)) if hidden else table
 
 
 def shown_nodes(nodes: Mapping[str, NodeVerdict]) -> Sequence[str]:

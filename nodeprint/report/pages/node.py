@@ -368,9 +368,9 @@ def _seconds(data: JobMeasurement) -> Table:
         (str(number), f"CPU {writer}", f"CPU {reader}", *(names.duration(1e9 * value) for value in of_pair))
         for number, ((writer, reader), of_pair) in enumerate(zip(ends, seconds.tolist(), strict=True), 1)
     ]
-    left = len(rows) - MOST_PAIRS
-    if left > 0:
-        between = (f"{left} more", *[""] * (len(_HEADER) - 1))
+    hidden = len(rows) - MOST_PAIRS
+    if hidden > 0:
+        between = (f"{hidden} more", *[""] * (len(_HEADER) - 1))
         rows = [*rows[: MOST_PAIRS // 2], between, *rows[-(MOST_PAIRS // 2) :]]
     average = ("average", "", "", *(names.duration(1e9 * value) for value in np.nanmean(seconds, axis=0).tolist()))
     return Table(_HEADER, (*rows, average), "lllrrrr")
