@@ -14,7 +14,7 @@ from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.reduction import Matrix
 from nodeprint.judge.standing import FEW_NODES
-from nodeprint.judge.verdict import Agreement, Finding, Limit, Spread
+from nodeprint.judge.verdict import Agreement, Finding, Limit, Spread, Verdict
 from nodeprint.stats.peers import TEMPLATE_ERROR
 
 Floats = npt.NDArray[np.float64]
@@ -50,6 +50,16 @@ def metric_of(finding: Finding) -> str:
     if model.places == "pairs":
         return "messages" if finding.measurement.startswith("linktest") else "core-to-core"
     return model.term
+
+
+def decided_metrics(verdict: Verdict) -> tuple[str, ...]:
+    """The metrics that decide the outcomes of a verdict: its criteria, and then those of findings that count.
+
+    A finding fails its node in any metric. One of a limit or of a baseline is not a difference from peers.
+    """
+    counted = (finding for node in verdict.nodes.values() for finding in node.counted)
+    of_peers = (metric_of(finding) for finding in counted if not (finding.of_limit or finding.baseline))
+    return tuple(dict.fromkeys((*verdict.criteria, *filter(None, of_peers))))
 
 
 def agreements(tables: Iterable[tuple[Deviations, int]], node: PackedNode, rules: Acceptance) -> tuple[Agreement, ...]:

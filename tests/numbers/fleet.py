@@ -268,13 +268,16 @@ def _tolerances(campaign: Campaign) -> Iterator[Fact]:
 
 
 def in_tolerances(campaign: Campaign) -> pd.Series[float]:
-    """How far each node is from its peers in each metric that decides, in tolerances: agreements and findings."""
+    """How far each node is from its peers in each metric that decides or has a finding that counts, in tolerances."""
     rows = []
     table = campaign.deviations
     metrics = {} if table.empty else dict(zip(table["measurement"], table["metric"], strict=True))
+    counted = [f for node in campaign.nodes.values() for f in node["findings"] if not f["waived"]]
+    decided = {metrics.get(f["measurement"]) for f in counted if f["id"] != "limit" and not f["baseline"]}
+    decided |= set(campaign.verdict["criteria"])
     for name, node in campaign.nodes.items():
         for of in node["agreements"]:
-            if of["metric"] in campaign.verdict["criteria"] and of["tolerance"]:
+            if of["metric"] in decided and of["tolerance"]:
                 is_rate = of["unit"] not in ("ns", "s", "us") and of["effect"] < 0
                 tolerance = of["tolerance"] / (1 + of["tolerance"]) if is_rate else of["tolerance"]
                 of_metric = (f for f in node["findings"] if metrics.get(f["measurement"]) == of["metric"])

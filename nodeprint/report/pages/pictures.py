@@ -18,6 +18,7 @@ from nodeprint.data.places import homes
 from nodeprint.data.places.layout import SOCKET
 from nodeprint.data.places.measured import Measured, is_metric
 from nodeprint.errors import NodeprintError, printable
+from nodeprint.judge.agreements import decided_metrics
 from nodeprint.judge.outcome import FleetOutcome, Kind, Outcome
 from nodeprint.judge.verdict import ClassFigure, Finding, NodeVerdict
 from nodeprint.report import names, text
@@ -405,7 +406,7 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
         place = f"{names.scoped(apart.component)} ({text.measured(apart.measurement)})"
         data = differences.of_groups(verdict.fleet.groups, text.sentence(place))
     if data is None:
-        metrics = {metric: text.sentence(text.named("metrics", metric)) for metric in verdict.criteria}
+        metrics = {metric: text.sentence(text.named("metrics", metric)) for metric in decided_metrics(verdict)}
         data = differences.of_nodes(verdict.nodes, metrics, _marked(campaign))
     if data is None:
         return

@@ -581,3 +581,15 @@ def test_the_difference_of_a_metric_is_that_of_a_finding_in_any_of_its_measureme
     assert data is not None
     assert data.value.sel(metric="Bandwidth", node="cn3").item() == pytest.approx(-2.4)
     assert differences.outside(data).sum() == 1
+
+
+def test_a_metric_that_does_not_decide_has_a_row_if_a_finding_counts_in_it() -> None:
+    """A clock below tolerance fails its node, whatever the criteria are."""
+    slow = verdicts.finding(-0.12, measurement="clock-together", tolerance=0.05, unit="Hz")
+    nodes = {"cn1": verdicts.node(), "cn2": verdicts.node(), "cn3": verdicts.node()}
+    of_limit, waived = structs.replace(slow, id="limit"), structs.replace(slow, waived="ticket 42")
+    for finding, has_row in ((slow, True), (of_limit, False), (waived, False)):
+        nodes["cn3"] = structs.replace(nodes["cn3"], findings=(finding,))
+        campaign = Campaign(verdicts.verdict(nodes, criteria=("core-to-core",)), PackedFleet("main", False, (), ()))
+        (drawn,) = pictures.in_tolerances(campaign)
+        assert [words in drawn.svg for words in ("Core-to-core", "Clock")] == [True, has_row]
