@@ -91,6 +91,7 @@ SOURCES: Mapping[str, str] = {
     "judge/deviations.AT_ONCE": _SIZE,
     "judge/deviations.USUAL": f"{_CHOICE}: a majority",
     "judge/deviations._FAR": f"{_CHOICE}: nobody overlooks twice what is accepted",
+    "judge/deviations._FEWEST_WITH_MIDDLE": "a definition: the middle one has others on both sides",
     "judge/deviations._FEW": f"{_CHOICE}, of run time: of more nodes one hardly moves the center",
     "judge/groups.GAP": f"{_CHOICE}: half of the tolerance",
     "judge/groups._STEPS": f"{_CHOICE}: values that are evenly apart are no groups",

@@ -25,7 +25,7 @@ from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.reduction import Matrix, mean_of_groups
 from nodeprint.judge.terms import Terms
 from nodeprint.stats import intervals
-from nodeprint.stats.peers import MAJORITY, REMAINDER, Peers, agreeing, peers
+from nodeprint.stats.peers import FEWEST, MAJORITY, REMAINDER, Peers, agreeing, peers
 from nodeprint.stats.rounds import Rounds, rounds
 from nodeprint.stats.runs import PooledVariance, job_spread, run_spread
 
@@ -41,6 +41,8 @@ USUAL = 0.5
 #: The chance that in a component type any job of nodes within their tolerances shows a difference. It costs a second
 #: job, and only two that show it make a node DEVIATE.
 SUSPECT = 0.05
+#: With fewer nodes, none lies between others.
+_FEWEST_WITH_MIDDLE = 3
 #: Single runs beyond this many tolerances are far from the peers.
 _FAR = 2.0
 
@@ -190,11 +192,16 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def scattered(self) -> Bools:
-        """Components without a majority that agrees, if runs do not explain the disagreement (component)."""
-        if self.referenced.all():
+        """Components without a majority that agrees, or of three or four nodes without two, if runs do not explain the
+        disagreement (component)."""
+        few = _FEWEST_WITH_MIDDLE <= len(self.matrix.nodes) < FEWEST
+        if self.referenced.all() and not few:
             return np.asarray(~self.referenced)
+        means = self.pooled.means
         slack = np.sqrt(2) * np.nanmedian(self.pooled.half(intervals.EQUIVALENCE, of="error"), axis=0)
-        return np.asarray(~self.referenced & (agreeing(self.pooled.means, self.tolerance, slack) < MAJORITY))
+        alike = agreeing(means, self.tolerance, slack, _FEWEST_WITH_MIDDLE)
+        none_alike = few & (np.round(alike * np.isfinite(means).sum(axis=0)) < 2)
+        return np.asarray((~self.referenced & (alike < MAJORITY)) | none_alike)
 
     def far_runs(self, position: int) -> Bools:
         """Single runs of a node far beyond the tolerance (job, run, component). They count if other runs of the job are
@@ -422,8 +429,9 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def half_90(self) -> Floats:
         """Half of the 90% interval (row, component). It is infinite with a single run, which does not show the spread
-        of runs, or if the right value is unknown."""
-        unknown = (self.runs < 2) | ~self.referenced
+        of runs, or if the right value is unknown. The middle one of three nodes
+        that all differ matches none."""
+        unknown = (self.runs < 2) | ~self.referenced | self.whole.scattered
         return np.where(unknown, np.inf, self.half(intervals.EQUIVALENCE, of="error"))
 
     @cached_property

@@ -196,9 +196,9 @@ def _spreads(fleet: Json) -> Iterator[Fact]:
     for at, spread in enumerate(fleet["spreads"]):
         words, record = (re.escape(spread["measurement"]),), f"spread {at}"
         for key, left in (
-            ("tolerance", r"^tolerance: $|tolerance of $"),
-            ("chips", r"^nodes differ: $|differ by $"),
-            ("tolerance", "tolerance of $"),
+            ("tolerance", r"^tolerance: $|run to run; tolerance $"),
+            ("chips", r"^nodes differ: $|differ by (?:up to )?$"),
+            ("tolerance", "run to run; tolerance $"),
             ("runs", r"^runs differ: $|deviation; $"),
             ("smallest_tolerance", r"same within: $|At a tolerance of $"),
         ):
@@ -207,7 +207,7 @@ def _spreads(fleet: Json) -> Iterator[Fact]:
                 yield Fact(
                     100 * spread[key], "%", left.rpartition("|")[2], "", (metric_words(spread["metric"]),), record
                 )
-        yield Fact(spread["nodes_beyond"], "", r"run\), $", " nodes?", (), record)
+        yield Fact(spread["nodes_beyond"], "", r"\), $", " nodes?", (), record)
         for limit in fleet["limits"]:
             if all(limit[key] == spread[key] for key in ("measurement", "component_type", "term")):
                 yield Fact(100 * limit["effect"], "%", r"^detectable from: $", "", words, record)

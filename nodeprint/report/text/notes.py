@@ -35,10 +35,15 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
     """Return the fleet's notes: groups unless `in_table`, shared differences, excessive spreads and limits, others."""
     fleet = verdict.fleet
     several = fleet.groups if len(fleet.groups) > 1 else ()
+    spreads: dict[str, list[Spread]] = {}
+    for of in sorted(fleet.spreads, key=lambda of: -of.chips / of.tolerance):
+        if of.wide:
+            spreads.setdefault(of.measurement, []).append(of)
+    # where nodes differ that much, the differences themselves are the reason
+    limits = (of for of in fleet.limits if of.metric in verdict.criteria and of.measurement not in spreads)
     far: dict[tuple[str, str], list[Limit]] = {}  # those of a measurement with one remedy share a sentence
-    for limit in fleet.limits:
-        if limit.metric in verdict.criteria and limit.effect > _FAR * limit.tolerance:
-            far.setdefault((limit.measurement, limit.remedy), []).append(limit)
+    for limit in (of for of in limits if of.effect > _FAR * of.tolerance):
+        far.setdefault((limit.measurement, limit.remedy), []).append(limit)
     remedied = not busy_nodes(verdict)  # else more runs do not help
     # beside findings on its nodes, a difference of a group below each tolerance is no news
     with_findings = {name for name, node in verdict.nodes.items() if node.counted}
@@ -50,7 +55,7 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
         *(single_runs(of, verdict.nodes) for of in fleet.single_runs),
         *map(memory, fleet.memory),
         *(shared(of, verdict.nodes) for of in fleet.shared),
-        *(spread(of) for of in fleet.spreads if of.wide),
+        *map(spread, spreads.values()),
         *(limits_of(alike, remedied=remedied) for alike in far.values()),
         *map(note, fleet.notes),
         *untaken(verdict),
@@ -165,14 +170,18 @@ def shared(shared: Shared, nodes: Mapping[str, NodeVerdict]) -> str:
     return say("shared", nodes=group_sentences.counted(shared), contested=contested, **values)
 
 
-def spread(spread: Spread) -> str:
-    """Describe the spread of a fleet that is not uniform, and the tolerance at which most nodes would be SAME."""
-    values = {key: names.percent(getattr(spread, key)) for key in ("chips", "runs")}
-    values |= {"tolerance": names.tolerance(spread.tolerance), "nodes": names.counted(spread.nodes_beyond, "node")}
-    words = say("spread", component_type=_component_type(spread), **values)
-    if not math.isfinite(spread.smallest_tolerance):
+def spread(spreads: Sequence[Spread]) -> str:
+    """Describe how far nodes differ in a measurement, by the first and widest type of component."""
+    widest = spreads[0]
+    values = {key: names.percent(getattr(widest, key)) for key in ("chips", "runs")}
+    values["tolerance"] = names.tolerance(widest.tolerance)
+    several, nodes = len(spreads) > 1, names.counted(widest.nodes_beyond, "node")
+    values["beyond"] = say("spread_beyond", nodes=nodes) if widest.nodes_beyond else ""
+    values["of"] = sentence(measured(widest.measurement)) if several else _component_type(widest)
+    words = say("spread", up_to="up to " if several else "", **values)
+    if not math.isfinite(widest.smallest_tolerance):
         return words
-    return f"{words} {say('spread_smallest', smallest=names.percent(spread.smallest_tolerance))}"
+    return f"{words} {say('spread_smallest', smallest=names.percent(widest.smallest_tolerance))}"
 
 
 def _component_type(of: Spread | Limit) -> str:

@@ -81,6 +81,18 @@ def test_one_of_three_or_four_is_named_where_the_others_agree(nodes: int) -> Non
     assert not {campaign[name] for name in campaign if name != "node001"} & {"DEVIATES", "SUSPECT"}
 
 
+@pytest.mark.parametrize("nodes", [3, 4])
+def test_a_node_between_others_that_all_differ_matches_none(nodes: int) -> None:
+    """The middle one has the center of the others, which no node has."""
+    campaign = times(made(nodes=nodes, cells=True), HOPS, lambda node, job: 1 + 0.08 * node)
+    verdict = judge(campaign).verdict
+    assert {node.outcome for node in verdict.nodes.values()} == {Outcome.INCONCLUSIVE}
+    assert {node.reasons[0].why for node in verdict.nodes.values()} == {ReasonDetail.NO_CENTER}
+    assert verdict.fleet.outcome is FleetOutcome.NON_UNIFORM
+    two_alike = times(made(nodes=nodes, cells=True), HOPS, lambda node, job: 1 + 0.08 * max(node - 1, 0))
+    assert judge(two_alike).verdict.fleet.outcome is not FleetOutcome.NON_UNIFORM
+
+
 def test_alone_has_no_peer() -> None:
     verdict = judged(nodes=1).verdict
     assert (verdict.fleet.outcome, verdict.nodes["node000"].outcome) == (FleetOutcome.NO_PEERS, Outcome.NO_PEERS)
