@@ -69,7 +69,7 @@ def side_by_side(ax: Axes, data: Sequence[xr.Dataset], style: Style) -> None:
         of_matrix.set_xlabel("\n".join([of_matrix.get_xlabel(), *lines]), labelpad=1)
     for unused in every[len(data) :]:
         unused.remove()
-    draw_scale(every[columns - 1], scale_of(data[0]), style)
+    draw_scale(every[min(columns, len(data)) - 1], scale_of(data[0]), style)
 
 
 # --- difference maps ---

@@ -209,6 +209,7 @@ def test_figures_draw_on_given_axes_and_on_their_own(campaign: OpenCampaign) -> 
         plot.agreements(),
         plot.maps(),
         plot.side_by_side("node000", SLOW),
+        plot.side_by_side(SLOW),
         plot.forest(component.measurement, component.component_type, component.place),
     ):
         assert drawn.has_data() or drawn.texts
