@@ -29,9 +29,11 @@ from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened, without_domain
 from nodeprint.settings.texts import say
 
+Bools = npt.NDArray[np.bool_]
+
 #: Beyond so many tolerances the axis is logarithmic.
 _LINEAR = 5.0
-#: Nodes outside that have their names, a row; more points than these are an image.
+#: Nodes outside that have their names, on each side of a row; more points than these are an image.
 _MOST_NAMED, _MOST_VECTORS = 3, 3000
 #: The golden ratio: its multiples spread points over a row evenly, the same each time.
 _GOLDEN = 0.6180339887
@@ -89,17 +91,20 @@ def differences_of(
     return data.assign_coords(tolerance_band.coordinates(1.0, 1.0, "1"))
 
 
-def outside(data: xr.Dataset) -> npt.NDArray[np.bool_]:
-    """By row and node whether it is drawn as a triangle: one with findings that is beyond its tolerance here."""
-    return np.asarray((np.abs(data.value) > 1) & data.marked)
+def outside(data: xr.Dataset) -> Bools:
+    """By row and node whether it is beyond its tolerance; not the groups of a split fleet, whose markers name them."""
+    return np.asarray((np.abs(data.value) > 1) & (data.group == ""))
 
 
 @primitive(lambda data, width: Frame(width, 18.0 if (rows := data.sizes["metric"]) == 1 else 9.0 * rows))
 def differences(ax: Axes, data: xr.Dataset, style: Style) -> None:
-    """Draw every node as a point between the tolerances, and those with findings as triangles with their names."""
+    """Draw every node as a point between the tolerances, and those with findings beyond them as triangles.
+
+    The farthest points beyond the tolerances have names.
+    """
     values, nodes = data.value.to_numpy(), data.node.to_numpy().tolist()
     names, of_node = data.metric.to_numpy().tolist(), data.group.to_numpy()
-    triangles = outside(data)
+    beyond, marked = outside(data), data.marked.to_numpy()
     title = title_of(data.value)
     reach = max(1.2, float(np.nanmax(np.abs(values), initial=0)))
     if reach > _LINEAR:
@@ -107,8 +112,8 @@ def differences(ax: Axes, data: xr.Dataset, style: Style) -> None:
         ax.set_xscale("symlog", linthresh=1.0)
         ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     # the names stand outside of the farthest points
-    marked = without_domain(data.node[data.marked].to_numpy().tolist())
-    most = min(letters(ax, 0.25, style), max(map(len, marked), default=0))
+    shown = without_domain(data.node[beyond.any(axis=0)].to_numpy().tolist())
+    most = min(letters(ax, 0.25, style), max(map(len, shown), default=0))
     names_pt = (1.3 + 0.7 * most) * style.letters_pt
     scale = ax.xaxis.get_transform()
     farthest = float(scale.transform(np.array([reach]))[0]) / (1 - min(0.5, 2 * names_pt / size_pt(ax)[0]))
@@ -121,15 +126,15 @@ def differences(ax: Axes, data: xr.Dataset, style: Style) -> None:
     groups = sorted(set(of_node) - {""}) or [""]
     for at, row in enumerate(values):
         y = at + 0.62 * (((np.cumsum(measured[at]) - 1) * _GOLDEN) % 1 - 0.5)
+        triangles = beyond[at] & marked
         for number, group in enumerate(groups):
-            chosen = measured[at] & ~triangles[at] & (of_node == group)
+            chosen = measured[at] & ~triangles & (of_node == group)
             marker, color = _SIGNS[number % len(_SIGNS)], style.series[number % len(style.series)]
             label = f"group {group}" if group and not at else None
             look: dict[str, Any] = {"linestyle": "", "markersize": 2.6, "alpha": 0.75, "rasterized": as_image}
             ax.plot(row[chosen], y[chosen], marker=marker, color=color, label=label, **look)
-        beyond = triangles[at]
-        ax.plot(row[beyond], y[beyond], linestyle="", marker="^", markersize=4, color=style.color("alarm"))
-        _name(ax, nodes, row, y, np.flatnonzero(beyond), most, style)
+        ax.plot(row[triangles], y[triangles], linestyle="", marker="^", markersize=4, color=style.color("alarm"))
+        _name(ax, nodes, row, y, np.flatnonzero(beyond[at]), marked, most, style)
     most_letters = max(min(_LETTERS, letters(ax, 0.4, style)), 12)  # of a line, beside which the points have room
     ax.set_yticks(range(len(names)), ["\n".join(wrap(name, most_letters)) for name in names])
     ax.tick_params(axis="y", length=0)
@@ -142,27 +147,33 @@ def differences(ax: Axes, data: xr.Dataset, style: Style) -> None:
         ax.text(side, 1.02, "tolerance", transform=ax.get_xaxis_transform(), **pen)
 
 
-def _name(ax: Axes, nodes: Sequence[str], row: Floats, y: Floats, beyond: Ints, most: int, style: Style) -> None:
-    """Write the names of the nodes that are farthest outside next to them, one below another if they are close."""
+def _name(
+    ax: Axes, nodes: Sequence[str], row: Floats, y: Floats, beyond: Ints, marked: Bools, most: int, style: Style
+) -> None:
+    """Write the names of the nodes that are farthest outside next to them, one below another if they are close.
+
+    Those with findings come first.
+    """
     names = without_domain(nodes)
-    farthest = sorted(beyond.tolist(), key=lambda number: -abs(float(row[number])))[:_MOST_NAMED]
+    order = sorted(beyond.tolist(), key=lambda number: (not marked[number], -abs(float(row[number]))))
     below = 1.25 * style.letters_pt * abs(float(np.diff(ax.get_ylim())[0])) / size_pt(ax)[1]
     for side in (-1, 1):
-        on_side = sorted((n for n in farthest if side * row[n] > 0), key=lambda number: float(y[number]))
+        farthest = [number for number in order if side * row[number] > 0][:_MOST_NAMED]
+        on_side = sorted(farthest, key=lambda number: float(y[number]))
         lines = np.arange(len(on_side)) * below
         if on_side:  # as near to their points as leaves each a line
             lines += float(np.mean(y[on_side] - lines))
         for number, line in zip(on_side, lines.tolist(), strict=True):
-            # behind every triangle that is on the line, with a line to its own
+            # behind every point that is on the line, with a line to its own
             on_line = [n for n in beyond.tolist() if side * row[n] > 0 and abs(y[n] - line) < below]
             behind = side * max(abs(float(row[n])) for n in (number, *on_line))
-            alarm = style.color("alarm")
+            color = style.color("alarm" if marked[number] else "ink")
             where: Any = offset_copy(ax.transData, root_of(ax), 5 * side, 0, units="points")
-            arrow = {"arrowstyle": "-", "color": alarm, "linewidth": 0.4, "shrinkA": 0}
+            arrow = {"arrowstyle": "-", "color": color, "linewidth": 0.4, "shrinkA": 0}
             look: dict[str, Any] = {
                 "ha": "left" if side > 0 else "right",
                 "va": "center",
-                "color": alarm,
+                "color": color,
                 "arrowprops": arrow,
             }
             name, at = shortened(names[number], most), (float(row[number]), float(y[number]))

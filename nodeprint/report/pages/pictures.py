@@ -412,7 +412,10 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
         return
     count, has_groups = data.sizes["node"], (data.group != "").any()
     caption = say("figures", "groups" if has_groups else "in_tolerances", nodes=names.counted(count, "node"))
-    caption += say("figures", "in_tolerances_marked") if differences.outside(data).any() else ""
+    beyond, marked = differences.outside(data), data.marked.to_numpy()
+    caption += say("figures", "in_tolerances_marked") if (beyond & marked).any() else ""
+    if unmarked := data.node[(beyond & ~marked).any(axis=0)].to_numpy().tolist():
+        caption += say("figures", "in_tolerances_unmarked", nodes=_by_outcome(campaign, unmarked))
     if gone := [name for name, node in verdict.nodes.items() if node.outcome is Outcome.INTERMITTENT]:
         caption += say("figures", "in_tolerances_gone", nodes=names.shortened(names.nodes(gone), 60))
     sizes = np.abs(data.value)
@@ -426,6 +429,15 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
     tolerances = next(times, f"{distance:.1f}")
     alt = say("alt", "in_tolerances", node=node, tolerances=tolerances, component=component, caption=caption)
     yield picture(campaign, CLUSTER, "in-tolerances", differences.differences, data, PAGE, caption, alt)
+
+
+def _by_outcome(campaign: Campaign, nodes: Sequence[str]) -> str:
+    """Name nodes with their outcomes, in the order of the verdict."""
+    by_outcome: dict[Outcome, list[str]] = {}
+    for name in nodes:
+        by_outcome.setdefault(campaign.verdict.nodes[name].outcome, []).append(name)
+    each = (f"{names.shortened(names.nodes(members), 60)} ({outcome})" for outcome, members in by_outcome.items())
+    return names.listed(each)
 
 
 def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture]:

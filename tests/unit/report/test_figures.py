@@ -22,6 +22,7 @@ from msgspec import structs
 
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
+from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Component, SizeFigure
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures import (
@@ -593,3 +594,31 @@ def test_a_metric_that_does_not_decide_has_a_row_if_a_finding_counts_in_it() -> 
         campaign = Campaign(verdicts.verdict(nodes, criteria=("core-to-core",)), PackedFleet("main", False, (), ()))
         (drawn,) = pictures.in_tolerances(campaign)
         assert [words in drawn.svg for words in ("Core-to-core", "Clock")] == [True, has_row]
+
+
+def test_a_point_beyond_its_tolerance_without_a_finding_is_named_in_ink() -> None:
+    """A node that is INCONCLUSIVE may be farther from its peers than one with a finding."""
+    slow = verdicts.finding(0.06, tolerance=0.04)
+    far = verdicts.agreement("core-to-core", 0.12, effect=0.1)
+    nodes = {f"cn{number}": verdicts.node() for number in range(1, 6)}
+    nodes["cn3"] = verdicts.node(Outcome.DEVIATES, findings=(slow,))
+    for name in ("cn4", "cn5"):
+        nodes[name] = verdicts.node(Outcome.INCONCLUSIVE, agreements=(far,))
+    (drawn,) = pictures.in_tolerances(Campaign(verdicts.verdict(nodes), PackedFleet("main", False, (), ())))
+    assert drawn.caption.endswith(
+        "Triangles are nodes with findings beyond these tolerances. "
+        "Dots beyond a tolerance have no finding that counts: cn[4-5] (INCONCLUSIVE)."
+    )
+    colors = {name: re.search(rf"fill: (#\w+)[^>]*>{name}</text>", drawn.svg) for name in nodes}
+    assert {name: color[1] for name, color in colors.items() if color} == {
+        "cn3": STYLE.color("alarm"),
+        "cn4": STYLE.color("ink"),
+        "cn5": STYLE.color("ink"),
+    }
+
+
+def test_the_names_of_findings_come_before_those_of_farther_dots() -> None:
+    rows = {"Core to core": {"cn1": 0.1, "cn2": 1.1, "cn3": 4.0, "cn4": 3.0, "cn5": 2.0, "cn6": -1.1}}
+    data = differences.differences_of(rows, {}, "in tolerances", ["cn2"])
+    (ax,) = render.figure(differences.differences, data, STYLE, 180.0).axes
+    assert {text.get_text() for text in ax.texts} == {"cn2", "cn3", "cn4", "cn6", "tolerance"}
