@@ -106,6 +106,7 @@ SOURCES: Mapping[str, str] = {
     "judge/agreements._CLOSE": f"{_CHOICE} that affects the printed remedy alone",
     "judge/agreements.NINE_OF_TEN": "the normal distribution",
     "judge/agreements.FAR": _CHOICE,
+    "judge/agreements.MOST_LIMIT": f"{_CHOICE}: eleven times as much is no question of precision",
     "judge/agreements._WIDE_SHARE, _WIDE_NODES": _CHOICE,
     "judge/agreements._SHARED": f"{_CHOICE}: a majority",
     "judge/reduction._CHUNK": _SIZE,

@@ -25,6 +25,8 @@ MOST_RUNS, MOST_NODES = 20, 64
 NINE_OF_TEN = 1.2816
 #: Detection limits above this many tolerances do not support a conclusion.
 FAR = 2.5
+#: The largest detection limit: of few runs or nodes Student's quantile makes it arbitrarily large.
+MOST_LIMIT = 10.0
 #: A node is noisy if its runs have more than this many times the variance of its peers' runs.
 _NOISIER = 2.0
 #: A difference above this share of its tolerance is close to it.
@@ -199,7 +201,7 @@ def limits(series: Sequence[Deviations]) -> tuple[Limit, ...]:
                     of_measurement.matrix.name,
                     terms.component_types[number],
                     first.name,
-                    relative(effect),
+                    min(relative(effect), MOST_LIMIT),
                     relative(tolerance),
                     remedy,
                     needed,

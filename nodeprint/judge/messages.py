@@ -20,7 +20,7 @@ from msgspec import UNSET, UnsetType
 
 from nodeprint.data.job.fabric_times import FEWEST_NODES, Fabric, relative
 from nodeprint.judge.acceptance_file import Acceptance
-from nodeprint.judge.agreements import FAR, MOST_RUNS, NINE_OF_TEN
+from nodeprint.judge.agreements import FAR, MOST_LIMIT, MOST_RUNS, NINE_OF_TEN
 from nodeprint.judge.deviations import SUSPECT
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.reduction import independent
@@ -322,7 +322,7 @@ def _judged(
         fabric.measurement,
         str(ways.attrs["component_type"]),
         str(ways.attrs["component_type"]),
-        abs(relative(effect, fabric.better)),
+        min(abs(relative(effect, fabric.better)), MOST_LIMIT),
         limit_of_tolerance,
         remedy,
         needed,

@@ -16,8 +16,6 @@ from nodeprint.report import names
 from nodeprint.report.text.wording import measured, named, sentence
 from nodeprint.settings.texts import say, texts
 
-#: The largest detection limit shown; for few disturbed runs Student's quantile makes it arbitrarily large.
-MOST_SHOWN = 10.0
 #: Reasons that are due to background load, if it was measured.
 _BY_LOAD = (ReasonDetail.DISTURBED, ReasonDetail.UNRESOLVED)
 
@@ -41,7 +39,7 @@ def busy_nodes(verdict: Verdict) -> list[str]:
     if not busy:
         return []
     deciding = [limit.effect for limit in verdict.fleet.limits if limit.metric in verdict.criteria]
-    effect = min(max(filter(math.isfinite, deciding), default=0.0), MOST_SHOWN)
+    effect = max(filter(math.isfinite, deciding), default=0.0)
     unresolved = say("busy_unresolved", effect=names.percent(effect)) if effect else ""
     measured = [name for name, node in verdict.nodes.items() if node.outcome.entry.measured]
     # a word before the names: a sentence starts with a capital letter, which would change a name

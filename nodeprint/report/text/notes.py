@@ -23,7 +23,7 @@ from nodeprint.machine import peak as machine_peak
 from nodeprint.report import names
 from nodeprint.report.text import group_sentences
 from nodeprint.report.text.agreement_sentences import remedy_words
-from nodeprint.report.text.disturbances import MOST_SHOWN, busy_nodes, untaken
+from nodeprint.report.text.disturbances import busy_nodes, untaken
 from nodeprint.report.text.wording import change, difference, measured, named, place, sentence, without_cpus
 from nodeprint.settings.texts import say, texts
 
@@ -193,7 +193,7 @@ def limits_of(limits: Sequence[Limit], *, remedied: bool = True) -> str:
     most = max(limits, key=lambda limit: limit.needed)
     words = remedy_words(most.remedy, most.measurement) if remedied and most.remedy else ""
     remedy = f"; {words}".format(needed=most.needed, runs="fewer") if words else ""
-    effects, tolerances = [min(limit.effect, MOST_SHOWN) for limit in limits], [limit.tolerance for limit in limits]
+    effects, tolerances = [limit.effect for limit in limits], [limit.tolerance for limit in limits]
     effect = " to ".join(dict.fromkeys(map(names.percent, (min(effects), max(effects))))).replace("% to", " to")
     tolerance = " to ".join(dict.fromkeys(names.tolerance(end) for end in (min(tolerances), max(tolerances))))
     if len(limits) > 1:

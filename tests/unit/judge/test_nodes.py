@@ -11,6 +11,7 @@ from msgspec import structs
 
 from nodeprint.judge import acceptance
 from nodeprint.judge.acceptance_file import Acceptance, ContractLimit, Waiver
+from nodeprint.judge.agreements import MOST_LIMIT
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Kind, Outcome, ReasonDetail
 from nodeprint.report.text import first_line, node_sentence
@@ -89,6 +90,7 @@ def test_a_node_between_others_that_all_differ_matches_none(nodes: int) -> None:
     assert {node.outcome for node in verdict.nodes.values()} == {Outcome.INCONCLUSIVE}
     assert {node.reasons[0].why for node in verdict.nodes.values()} == {ReasonDetail.NO_CENTER}
     assert verdict.fleet.outcome is FleetOutcome.NON_UNIFORM
+    assert max(limit.effect for limit in verdict.fleet.limits) <= MOST_LIMIT  # else a number of hundred digits
     two_alike = times(made(nodes=nodes, cells=True), HOPS, lambda node, job: 1 + 0.08 * max(node - 1, 0))
     assert judge(two_alike).verdict.fleet.outcome is not FleetOutcome.NON_UNIFORM
 
