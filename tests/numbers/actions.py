@@ -32,10 +32,12 @@ def false_actions(statement: Statement, judged: Sequence[Campaign]) -> Iterator[
         return
     around = statement.context.removesuffix(statement.text)
     row = " | ".join(text for header, text in statement.cells if header not in ("what to do", ""))
-    for node in _nodes_in(cells.get("node", around), judged):
+    nodes = _nodes_in(cells.get("node", around), judged)
+    for node in nodes:
         if "SPLIT" in cells.get("outcome", ""):  # what separates its groups says what to do
             continue
-        known = [one for campaign in judged for one in _known(campaign, node, row if "node" in cells else around)]
+        place = row if "node" in cells else around
+        known = [one for campaign in judged for one in _known(campaign, node, nodes, place)]
         if known and not _shows(_AROUND.sub("", action), known, is_of_all="what was found" in cells):
             yield f"{node}: {action} is not what its finding or reason stands for"
         outcome = judged[0].nodes[node]["outcome"] if node in judged[0].nodes else ""
@@ -53,9 +55,9 @@ def _nodes_in(words: str, judged: Sequence[Campaign]) -> list[str]:
     return list(dict.fromkeys(name for word in every for name in unfolded(word) or [word] if name in known))
 
 
-def _known(campaign: Campaign, node: str, place: str) -> list[tuple[str, ...]]:
+def _known(campaign: Campaign, node: str, nodes: Sequence[str], place: str) -> list[tuple[str, ...]]:
     """The correct actions for each finding of a node, only for the finding that `place` names if it names one. Without
-    findings, those for the node's first reason."""
+    findings, those for the node's first reason, or for the agreements of all `nodes` that the action is for."""
     if node not in campaign.nodes:
         return []
     links = [
@@ -69,6 +71,10 @@ def _known(campaign: Campaign, node: str, place: str) -> list[tuple[str, ...]]:
     if findings := links or named or own:
         return [(remedy(finding),) for finding in findings]
     reasons = campaign.nodes[node]["reasons"]
+    if reasons and reasons[0]["why"] == "not resolved within the tolerance":
+        return [
+            (_resolving([campaign.nodes[name] for name in nodes if name in campaign.nodes]), *_of_reason(reasons[0]))
+        ]
     return [_of_reason(reasons[0])] if reasons and reasons[0]["outcome"] != "SPLIT" else []
 
 
@@ -91,6 +97,24 @@ _ALSO = {
 def _of_reason(reason: Json) -> tuple[str, ...]:
     key = reason["why"] if isinstance(reason["why"], str) else reason["outcome"]
     return tuple(str(texts()["reason_actions"].get(of, "")) for of in (key, *_ALSO.get(key, ())))
+
+
+def _resolving(nodes: Iterable[Json]) -> str:
+    """What resolves the criteria beyond their tolerances, each by the agreement that is farthest beyond."""
+    farthest: dict[str, Json] = {}
+    for of in (of for node in nodes for of in node["agreements"] if of["criterion"]):
+        if float(of["share"]) > max(1.0, float(farthest.get(of["metric"], of)["share"]) - 1e-12):
+            farthest[of["metric"]] = of
+    metrics: dict[str, list[str]] = {}
+    for of in sorted(farthest.values(), key=lambda of: -float(of["share"])):
+        own = texts()["agreement_remedies_of_tables"] if of["measurement"] == of["metric"] else {}
+        job, _, run = of["run"].partition("/run")
+        values = {"needed": of["needed"], "runs": of["runs"], "run": f"run {run} of {job}"}
+        words = str(own.get(of["remedy"]) or texts()["agreement_remedies"].get(of["remedy"], "")).format(**values)
+        metrics.setdefault(words, []).append(str(texts()["metrics"].get(of["metric"], of["metric"])))
+    if len(metrics) < 2:
+        return "".join(f"{words[:1].upper()}{words[1:]}." for words in metrics if words)
+    return " ".join(f"{' and '.join(of).capitalize()}: {words}." for words, of in metrics.items() if words)
 
 
 def _shows(action: str, known: Sequence[tuple[str, ...]], *, is_of_all: bool) -> bool:

@@ -292,7 +292,8 @@ def _found(statement: Statement, campaign: Campaign) -> Iterator[str]:
             yield f"{match['of']}: no node"
     cells = [cell for _, cell in statement.cells]
     nodes = _known(cells[:1], campaign.nodes) if len(cells) > 2 and re.search(r"[A-Z]{4}", cells[1]) else []
-    for node in nodes:
+    farthest = re.search(r"most on (\S+): ", cells[2]) if nodes else None
+    for node in [farthest[1]] if farthest and farthest[1] in nodes else nodes:
         if _COMPONENT.search(cells[2].lower()) and not (_has(campaign.nodes[node], cells[2]) or "group " in cells[2]):
             yield f"{cells[2]}: this was not found on {node}"
 

@@ -6,7 +6,7 @@ is a value of `nodeprint.judge.verdict`, so nodes with equal values are alike.
 
 from __future__ import annotations
 
-from nodeprint.report.text.agreement_sentences import agreement_remedy, agreement_with_remedy, of_node, same_node_of
+from nodeprint.report.text.agreement_sentences import agreement_remedy, of_node, open_agreement, same_node_of
 from nodeprint.report.text.disturbances import (
     busy_during_job,
     busy_machine,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Agreement, NodeVerdict, Verdict
 from nodeprint.report import names
-from nodeprint.report.text.wording import begin, named, noun_phrase
+from nodeprint.report.text.wording import begin, named, noun_phrase, sentence
 from nodeprint.settings.texts import say, texts
 
 
@@ -39,19 +39,28 @@ def same_node_of(agreement: Agreement, verdict: Verdict) -> str:
     return next((name for name in same if agreement in verdict.nodes[name].agreements), "")
 
 
-def agreement_with_remedy(agreement: Agreement) -> str:
-    """An agreement that is beyond its tolerance, and what resolves it."""
+def open_agreement(agreement: Agreement) -> str:
+    """An agreement that is beyond its tolerance."""
     in_words = begin(named("metrics", agreement.metric), agreement.measurement)
     if not math.isfinite(agreement.within):
         place, tolerance = noun_phrase(agreement), names.tolerance(agreement.tolerance)
         key = "agreement_no_center" if agreement.runs > 1 else "agreement_one_run"
-        return say(key, metric=in_words, place=place, tolerance=tolerance) + "."
+        return say(key, metric=in_words, place=place, tolerance=tolerance)
     place = names.scoped(agreement.component) if is_metric(agreement.measurement) else noun_phrase(agreement)
     within = _both(agreement.within, agreement.within_unit, agreement.unit)
     tolerance = _both(agreement.tolerance, agreement.tolerance_unit, agreement.unit)
-    text = say("agreement", metric=in_words, place=place, within=within, tolerance=tolerance)
-    words = agreement_remedy(agreement)
-    return f"{text}; {words}." if words else f"{text}."
+    return say("agreement", metric=in_words, place=place, within=within, tolerance=tolerance)
+
+
+def agreement_remedies(agreements: Iterable[Agreement]) -> str:
+    """What resolves agreements; if it is not the same for all, each with its metric."""
+    by_words: dict[str, list[str]] = {}
+    for agreement in agreements:
+        if words := agreement_remedy(agreement):
+            by_words.setdefault(words, []).append(named("metrics", agreement.metric))
+    if len(by_words) == 1:
+        return f"{sentence(next(iter(by_words)))}."
+    return " ".join(f"{sentence(names.listed(metrics))}: {words}." for words, metrics in by_words.items())
 
 
 def agreement_remedy(agreement: Agreement) -> str:

@@ -14,7 +14,7 @@ from nodeprint.judge.verdict import Agreement, Disturbance, Epoch, Group, NodeVe
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
 from nodeprint.report.pages.order import natural, severity, worst_finding
-from nodeprint.report.text.agreement_sentences import agreement_with_remedy, node_of, short_agreement
+from nodeprint.report.text.agreement_sentences import agreement_remedies, node_of, open_agreement, short_agreement
 from nodeprint.report.text.disturbances import disturbance, taken_most
 from nodeprint.report.text.finding_sentences import accepted, finding_sentence, findings_of
 from nodeprint.report.text.group_sentences import belongs, next_step
@@ -126,7 +126,10 @@ def reason_and_action(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] 
         key = "one run of pairs" if of_pairs else "one run of a table"
     key = "busy" if busy else key
     words = say("reasons", key, open=_agreements(nodes, short=True) if busy else "", **values)
-    return " ".join([*known, words.rstrip()]), str(texts()["reason_actions"].get(key, ""))
+    action = str(texts()["reason_actions"].get(key, ""))
+    return " ".join([*known, words.rstrip()]), action or (
+        agreement_remedies(_open(nodes)) if why is ReasonDetail.UNRESOLVED else ""
+    )
 
 
 def _both_values(values: Mapping[str, tuple[str, str]]) -> str:
@@ -141,17 +144,31 @@ def _both_values(values: Mapping[str, tuple[str, str]]) -> str:
 
 def _agreements(nodes: Mapping[str, NodeVerdict], *, short: bool = False) -> str:
     """Describe the deciding agreements of SAME nodes, or the unverified agreements of any others (`short`: listed)."""
-    alike, worst = list(nodes.values()), dict[str, Agreement]()
-    for agreement in (of for member in alike for of in member.agreements if of.criterion):
+    if next(iter(nodes.values())).outcome is Outcome.SAME:
+        closest = names.listed(short_agreement(agreement, node_of(agreement, nodes)) for agreement in _worst(nodes))
+        return say("closest", agreements=closest) if closest else say("within_every_tolerance")
+    if short:
+        return names.listed(map(short_agreement, _open(nodes)))
+    sentences = []
+    for agreement in _open(nodes):
+        on = sum(of.metric == agreement.metric and of.share > 1 for node in nodes.values() for of in node.agreements)
+        most = sentence(_most(on, node_of(agreement, nodes))) if on > 1 else ""
+        sentences.append(f"{most}{open_agreement(agreement)}.")
+    return " ".join(sentences)
+
+
+def _worst(nodes: Mapping[str, NodeVerdict]) -> list[Agreement]:
+    """The deciding agreements by metric, each of the node that is nearest to its tolerance or farthest beyond it."""
+    worst: dict[str, Agreement] = {}
+    for agreement in (of for member in nodes.values() for of in member.agreements if of.criterion):
         if agreement.metric not in worst or agreement.share > worst[agreement.metric].share:
             worst[agreement.metric] = agreement
-    if alike[0].outcome is Outcome.SAME:
-        closest = names.listed(short_agreement(agreement, node_of(agreement, nodes)) for agreement in worst.values())
-        return say("closest", agreements=closest) if closest else say("within_every_tolerance")
-    open_ = [agreement for agreement in worst.values() if agreement.share > 1]
-    if short:
-        return names.listed(map(short_agreement, open_))
-    return " ".join(map(agreement_with_remedy, sorted(open_, key=lambda agreement: -agreement.share)))
+    return list(worst.values())
+
+
+def _open(nodes: Mapping[str, NodeVerdict]) -> list[Agreement]:
+    """Those beyond their tolerances, the farthest first."""
+    return sorted((of for of in _worst(nodes) if of.share > 1), key=lambda agreement: -agreement.share)
 
 
 def _worst_disturbances(nodes: Mapping[str, NodeVerdict]) -> list[str]:
@@ -165,9 +182,13 @@ def _worst_disturbances(nodes: Mapping[str, NodeVerdict]) -> list[str]:
     sentences = []
     for on in of_kind.values():
         worst = max(on, key=lambda name: (on[name].share, on[name].value))
-        most = say("most_of_nodes", count=len(on), node=printable(worst, 60)) if len(set(on.values())) > 1 else ""
+        most = _most(len(on), worst) if len(set(on.values())) > 1 else ""
         sentences.append(f"{most}{disturbance(on[worst]).rstrip('.')}")
     return list(dict.fromkeys(sentences))
+
+
+def _most(count: int, worst: str) -> str:
+    return say("most_of_nodes", count=count, node=printable(worst, 60))
 
 
 def jobs_changed(node: NodeVerdict, now: Sequence[str]) -> str:

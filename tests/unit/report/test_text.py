@@ -12,7 +12,6 @@ from nodeprint.data.places.measured import models
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome, ReasonDetail
 from nodeprint.judge.verdict import Component, Group, Interval, JobEffect, Limit, Reason, Shared, SizeFigure
 from nodeprint.report import names, text
-from nodeprint.report.text import notes
 from nodeprint.settings.texts import texts
 from tests.support import printed, verdicts
 
@@ -221,15 +220,28 @@ def test_shared_difference_asks_for_a_batch() -> None:
     )
 
 
-def test_agreement_beyond_its_tolerance_names_its_remedy() -> None:
-    words = text.agreement_with_remedy(verdicts.agreement(within=0.06, runs=4, remedy="runs", needed=14))
-    assert (
-        "may differ by up to 6.0% or 6.72 ns (tolerance 4.0% or 4.48 ns); 14 runs are needed and 4 were made" in words
-    )
+def test_an_agreement_beyond_its_tolerance_is_the_reason_and_its_remedy_the_action() -> None:
+    unresolved = Reason(Outcome.INCONCLUSIVE, ReasonDetail.UNRESOLVED)
+    runs = verdicts.agreement(within=0.06, runs=4, remedy="runs", needed=14)
+    node = verdicts.node(Outcome.INCONCLUSIVE, agreements=(runs,), reasons=(unresolved,))
+    reason, action = text.reason_and_action({"cn1": node})
+    assert reason.endswith("may differ by up to 6.0% or 6.72 ns (tolerance 4.0% or 4.48 ns).")
+    assert action.startswith("14 runs are needed and 4 were made: raise `runs`") and action.endswith("adds them.")
+    assert text.node_sentence(node) == f"{reason} {action}"
+    nodes = verdicts.agreement("memory", within=0.06, remedy="nodes", needed=9)
+    _, action = text.reason_and_action({"cn1": replace(node, agreements=(runs, nodes))})
+    assert "Core-to-core latency: 14 runs are needed" in action
+    assert action.endswith("Memory latency: measure more nodes like these: 9 are needed.")
+    reason, _ = text.reason_and_action({"cn1": node, "cn2": replace(node, agreements=(replace(runs, share=2.0),))})
+    assert "On 2 nodes, most on cn2: Core-to-core latency: core 12" in reason
+
+
+def test_an_agreement_without_a_value_says_why() -> None:
     without = verdicts.agreement(within=float("inf"), remedy="runs", needed=2)
-    assert "one run" in text.agreement_with_remedy(replace(without, runs=1))
-    words = text.agreement_with_remedy(replace(without, runs=6))
-    assert "fewer than 60% of the nodes are within 4% (the tolerance) of each other" in words and "one run" not in words
+    assert "one run" in text.open_agreement(replace(without, runs=1))
+    words = text.open_agreement(replace(without, runs=6))
+    assert "one run" not in words
+    assert "fewer than two thirds of the nodes are within 4% (the tolerance) of each other" in words
 
 
 def test_lost_time_is_in_percentage_points_and_rates_are_lower() -> None:
@@ -277,12 +289,6 @@ def test_pairs_are_and_a_part_is() -> None:
     assert text.finding_sentence(of_class).startswith("Pairs of the same socket on socket 1 are ")
     assert text.finding_sentence(of_all).startswith("Every pair is ")
     assert " is " in text.finding_sentence(slower)
-
-
-def test_a_limit_of_disturbed_runs_is_no_number_of_a_hundred_digits() -> None:
-    """A busy machine said that differences below 1202659...736.0% cannot be resolved."""
-    limit = Limit("bandwidth", "bandwidth-machine", "whole", "bandwidth", 1.2e100, 0.05, "", 0)
-    assert "differences below 1000.0% cannot be resolved (tolerance 5%)" in notes.limits_of([limit])
 
 
 def test_every_measurement_has_words_for_a_reader() -> None:
