@@ -18,7 +18,7 @@ from nodeprint.history.changes import Course, NodeHistory
 from nodeprint.history.judged import PastCampaign
 from nodeprint.report import names
 from nodeprint.report.figures.curves import line, lines
-from nodeprint.report.figures.tolerance_band import coordinates
+from nodeprint.report.figures.figure_data import tolerance_coordinates
 from nodeprint.report.pages.judged_campaign import OverTime
 from nodeprint.settings.texts import say
 
@@ -33,7 +33,9 @@ def data(history: NodeHistory) -> xr.Dataset | None:
     timed = all(moment for course in courses for moment in course.measured)
     each = [_line(course, history, timed=timed) for course in courses]
     title = "from the first level, tolerances"
-    return lines(each, "measured", title, bars=True).assign_coords(coordinates(1.0, 1.0, "1")) if each else None
+    return (
+        lines(each, "measured", title, bars=True).assign_coords(tolerance_coordinates(1.0, 1.0, "1")) if each else None
+    )
 
 
 def _line(course: Course, history: NodeHistory, *, timed: bool) -> xr.Dataset:

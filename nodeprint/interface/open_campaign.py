@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 
 from nodeprint.campaign import directories
 from nodeprint.data.export import datasets, tables
+from nodeprint.data.places.layout import QUADRANT
 from nodeprint.data.store import packing
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, unreadable
@@ -21,18 +22,17 @@ from nodeprint.judge.verdict import Finding, Verdict
 from nodeprint.report import verdict_files
 from nodeprint.report.figures import (
     curves,
-    distributions,
-    fabric,
+    differences,
     floorplan,
-    interval_rows,
     matrix,
     matrix_tables,
+    node_levels,
     render,
-    side_by_side,
     strips,
 )
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.node_levels import NodeLevels, levels
+from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.text import structure_sentences
 from nodeprint.structure import printed_structure
 
@@ -146,20 +146,12 @@ class Plot:
         """By pair the difference from the median of the other nodes."""
         return _drawn(matrix.matrix, matrix.difference(self._pairs(measurement, node), node, home), ax)
 
-    def quadrants(
-        self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
-    ) -> Axes:
+    def quadrants(self, node: str, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:
         """Medians between quadrants. Raises NodeprintError where the machine has none that are known."""
-        data = matrix_tables.quadrants(self._pairs(measurement, node), node, home)
+        data = matrix_tables.blocks(self._pairs(measurement, node), node, (QUADRANT,))
         if data is None:
             raise NodeprintError(f"{node} has no two quadrants that are known", advice="draw its matrix")
         return _drawn(matrix.matrix, data, ax)
-
-    def classes(
-        self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
-    ) -> Axes:
-        """The distribution of each class of pairs, compared with the other nodes."""
-        return _drawn(distributions.classes, distributions.by_class(self._pairs(measurement, node), node, home), ax)
 
     def floorplan(self, node: str, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:
         """The machine with each core in the color of its median."""
@@ -182,34 +174,22 @@ class Plot:
     def effect(self, node: str, finding: int = 0, *, ax: Axes | None = None) -> Axes:
         """A finding's effect in each job and run against its tolerance, by its number among the node's findings."""
         deviation = self._finding(node, finding)
-        return _drawn(interval_rows.intervals, interval_rows.of_finding(deviation, share=deviation.unit == "share"), ax)
+        return _drawn(differences.intervals, differences.of_finding(deviation, share=deviation.unit == "share"), ax)
 
     def finding(self, node: str, finding: int = 0, *, ax: Axes | None = None) -> Axes:
         """The pairs, cells or messages that a finding is of, beside those of peers, with its effect and tolerance."""
         deviation = self._finding(node, finding)
         if deviation.component.term.startswith("fabric-"):
-            between = fabric.of_finding(self._campaign.verdict.fabric, deviation)
-            return _drawn(strips.strip, fabric.own_messages(between, deviation), ax)
+            between = strips.messages_of(deviation, self._campaign.verdict.fabric)
+            return _drawn(strips.strip, strips.own_messages(between, deviation), ax)
         levels = self._levels(deviation.measurement, node)
-        peers = strips.unsuspected_peers(self._campaign.verdict, levels, node)
+        peers = Campaign(self._campaign.verdict, self._campaign.fleet).peers(node, levels)
         return _drawn(strips.strip, strips.own_places(levels, node, deviation, peers), ax)
-
-    def agreements(self, *, ax: Axes | None = None) -> Axes:
-        """How much of each tolerance every node uses."""
-        data = matrix_tables.agreements_of(self._campaign.verdict)
-        if data is None:
-            raise NodeprintError("no node of this campaign was compared", advice="measure two nodes of a kind or more")
-        return _drawn(matrix.matrix, data, ax)
 
     def maps(self, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:
         """The difference maps of the nodes that can be compared with the first."""
         levels = self._pairs(measurement, self._campaign.nodes[0])
-        return _drawn(side_by_side.maps, side_by_side.difference_maps(levels, list(levels.rows)), ax)
-
-    def forest(self, measurement: str, component_type: str, place: str, *, ax: Axes | None = None) -> Axes:
-        """The difference of every node in one part with its interval and the tolerance, as `deviations` has them."""
-        data = interval_rows.of_component(self._campaign.deviations(), measurement, component_type, place)
-        return _drawn(interval_rows.intervals, data, ax)
+        return _drawn(matrix.maps, matrix.difference_maps(levels, list(levels.rows)), ax)
 
     def fabric(self, number: int = 0, *, ax: Axes | None = None) -> Axes:
         """Messages between the nodes."""
@@ -217,7 +197,7 @@ class Plot:
         if not 0 <= number < len(fabrics):
             problem = f"the campaign has {len(fabrics)} measurements between nodes, and number {number} is none of them"
             raise NodeprintError(problem, advice="choose another, or measure LinkTest")
-        return _drawn(matrix.matrix, fabric.medians(fabrics[number]), ax)
+        return _drawn(matrix.matrix, matrix_tables.messages(fabrics[number]), ax)
 
     def side_by_side(self, *nodes: str, measurement: str = "coherence-cas", ax: Axes | None = None) -> Axes:
         """The matrices of several nodes, of the same machine or not, on one scale."""
@@ -225,7 +205,7 @@ class Plot:
             raise NodeprintError("no node is named", key="nodes", advice="name one or more of .nodes")
         levels = [self._pairs(measurement, node) for node in nodes]
         matrices = [matrix.of_node(of_node, node) for of_node, node in zip(levels, nodes, strict=True)]
-        return _drawn(side_by_side.side_by_side, side_by_side.on_one_scale(nodes, matrices, levels[0].title), ax)
+        return _drawn(matrix.side_by_side, matrix.on_one_scale(nodes, matrices, levels[0].title), ax)
 
     def _levels(self, measurement: str, node: str) -> NodeLevels:
         return self._campaign.levels(measurement, node)
@@ -244,7 +224,7 @@ class Plot:
 
 def _of_pairs(levels: NodeLevels) -> NodeLevels:
     """The same levels. Raises NodeprintError where they are not of pairs of CPUs."""
-    matrix.home_of(levels.quantity, None)
+    node_levels.home_of(levels.quantity, None)
     return levels
 
 

@@ -10,7 +10,7 @@ from nodeprint.data.store import packing
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 from nodeprint.report import names
-from nodeprint.report.figures import matrix, render, side_by_side
+from nodeprint.report.figures import matrix, render
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.node_levels import NodeLevels, levels
 from nodeprint.report.figures.render import Origin
@@ -56,11 +56,11 @@ def _drawn(fleets: Sequence[PackedFleet], nodes: Sequence[str], both: Sequence[N
     shown = [matrix.of_node(of, node) for of, node in zip(both, nodes, strict=True)]
     titles = [f"{fleet.campaign}: {node}" for fleet, node in zip(fleets, nodes, strict=True)]
     measurement = both[0].quantity.measurement
-    data = side_by_side.on_one_scale(titles, shown, f"{measurement}, {both[0].title}")
+    data = matrix.on_one_scale(titles, shown, f"{measurement}, {both[0].title}")
     imported = any(node.imported for fleet in fleets for node in fleet.nodes)
     simulated = any(fleet.simulated for fleet in fleets)
     of_nodes = " and ".join(dict.fromkeys(nodes))
     origin = Origin(" and ".join(fleet.campaign for fleet in fleets), of_nodes, __version__, simulated, imported)
     stem = to / names.file_stem(f"{'-'.join(dict.fromkeys(map(names.file_stem, nodes)))}-{measurement}")
     style = styles.load()
-    return render.save(stem, side_by_side.side_by_side, data, style, style.widths_mm["page"], origin)
+    return render.save(stem, matrix.side_by_side, data, style, style.widths_mm["page"], origin)

@@ -15,11 +15,11 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from nodeprint.data.places.layout import Layout
 from nodeprint.errors import NodeprintError
-from nodeprint.report.figures import tolerance_band
+from nodeprint.judge.verdict import FabricVerdict
+from nodeprint.report.figures import figure_data
+from nodeprint.report.figures.drawing import letters, size_pt, wrapped
 from nodeprint.report.figures.figure_data import named, title_of
-from nodeprint.report.figures.node_levels import Floats, NodeLevels
-from nodeprint.report.figures.part_levels import letters, size_pt
-from nodeprint.report.figures.pixels import wrapped
+from nodeprint.report.figures.node_levels import Floats, NodeLevels, shown_unit
 from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.strips import dim_name
 from nodeprint.report.figures.style import Style
@@ -70,7 +70,7 @@ def lines(each: Sequence[xr.Dataset], x_title: str, y_title: str, **how: Any) ->
 @primitive(lambda data, width: Frame(width, 34.0 if data.attrs.get("bars") else 42.0))
 def curve(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw lines with ranges before the tolerance, if any; a vertical line where a coordinate `changed` is true."""
-    tolerance_band.draw(ax, data, style)
+    figure_data.draw_tolerance(ax, data, style)
     timed = np.issubdtype(data.x.dtype, np.datetime64)
     x = mdates.date2num(data.x.to_numpy()) if timed else data.x.to_numpy()  # type: ignore[no-untyped-call]
     low, middle, high = (data[name].to_numpy() for name in ("low", "value", "high"))
@@ -183,6 +183,26 @@ def by_class(levels: NodeLevels, node: str, *, bandwidth: bool = False) -> xr.Da
         for number in np.unique(layout.classes).tolist()
         for here in [layout.classes == number]
     ]
+    return lines(each, "message, bytes", title, log_x=True, log_y=True)
+
+
+def of_links(verdict: FabricVerdict, *, bandwidth: bool = False) -> xr.Dataset:
+    """Return median and range of links, within switches or racks and between, over sizes, as time or as `bandwidth`."""
+    several = all(verdict.places) and len(set(verdict.places)) > 1
+    unit = shown_unit("ns", np.array([[figure.median_ns for figure in verdict.by_size]]))
+    each = []
+    for within in (True, False):
+        figures = [figure for figure in verdict.by_size if figure.within is within]
+        if not figures:
+            continue
+        sizes = np.array([figure.message_bytes for figure in figures], dtype=np.float64)
+        times = np.array([(figure.median_ns, figure.low_ns, figure.high_ns) for figure in figures]).T
+        middle, low, high = times / unit.size
+        if bandwidth:
+            middle, high, low = messages_at_once(verdict.operation) * sizes / times  # bytes per nanosecond
+        name = ("within a switch or rack" if within else "between switches or racks") if several else "all links"
+        each.append(line(name, sizes, middle, low, high))
+    title = "bandwidth, GB/s" if bandwidth else f"time of a message, {unit.name}"
     return lines(each, "message, bytes", title, log_x=True, log_y=True)
 
 

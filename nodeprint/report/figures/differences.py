@@ -1,4 +1,4 @@
-"""Differences: how far every node is from its peers in each metric, in tolerances, for a fleet of any size.
+"""Differences in tolerances: of every node in each metric, of a finding in its jobs and runs, of nodes in an order.
 
 A split fleet has one row, the component that separates its groups, and each group has its own marker.
 """
@@ -18,12 +18,12 @@ from matplotlib.transforms import offset_copy
 
 from nodeprint.data.places.layout import Ints
 from nodeprint.judge.agreements import metric_of
-from nodeprint.judge.verdict import Group, NodeVerdict
-from nodeprint.report.figures import tolerance_band
+from nodeprint.judge.verdict import Finding, Group, NodeVerdict
+from nodeprint.report import names
+from nodeprint.report.figures import figure_data
+from nodeprint.report.figures.drawing import letters, root_of, size_pt, wrapped
 from nodeprint.report.figures.figure_data import named, title_of
-from nodeprint.report.figures.node_levels import Floats
-from nodeprint.report.figures.part_levels import letters, root_of, size_pt
-from nodeprint.report.figures.pixels import wrapped
+from nodeprint.report.figures.node_levels import Floats, shown_unit
 from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened, without_domain
@@ -55,7 +55,7 @@ def of_nodes(
         relative = [f for f in node.findings if f.tolerance and not (f.of_limit or f.baseline)]
         for agreement in node.agreements:
             if agreement.metric in by_metric and np.isfinite(agreement.effect) and agreement.tolerance:
-                effects = [agreement.effect / tolerance_band.toward(agreement)]
+                effects = [agreement.effect / figure_data.tolerance_toward(agreement)]
                 effects += [f.effect / f.tolerance for f in relative if metric_of(f) == agreement.metric]
                 by_metric[agreement.metric][name] = max(effects, key=abs)
     rows = {names[metric]: values for metric, values in by_metric.items() if len(values) > 1}
@@ -88,7 +88,7 @@ def differences_of(
         "marked": ("node", np.isin(nodes, list(marked))),
     }
     data = xr.Dataset({"value": named(("metric", "node"), table, title)}, coordinates)
-    return data.assign_coords(tolerance_band.coordinates(1.0, 1.0, "1"))
+    return data.assign_coords(figure_data.tolerance_coordinates(1.0, 1.0, "1"))
 
 
 def outside(data: xr.Dataset) -> Bools:
@@ -120,7 +120,7 @@ def differences(ax: Axes, data: xr.Dataset, style: Style) -> None:
     reach = float(scale.inverted().transform(np.array([farthest]))[0])
     ax.set_xlim(-reach, reach)
     ax.set_ylim(len(names) - 0.5, -0.5)
-    tolerance_band.draw(ax, data, style, upright=True)
+    figure_data.draw_tolerance(ax, data, style, upright=True)
     measured = np.isfinite(values)
     as_image = measured.sum() > _MOST_VECTORS
     groups = sorted(set(of_node) - {""}) or [""]
@@ -178,3 +178,119 @@ def _name(
             }
             name, at = shortened(names[number], most), (float(row[number]), float(y[number]))
             ax.annotate(name, at, xytext=(behind, line), textcoords=where, **look)
+
+
+# --- a finding in its jobs ---
+
+
+#: Letters of a name beside its value, and of a row.
+_NAME_LETTERS, _ROW_LETTERS = 16, 24
+
+
+def of_finding(finding: Finding, *, share: bool = False) -> xr.Dataset:
+    """A finding in each of its jobs and runs, in percent (of a `share`: points), with simultaneous intervals."""
+    jobs, most = finding.by_job, max(len(job.runs) for job in finding.by_job)
+    runs = np.full((len(jobs), most), np.nan)
+    run_names = np.full((len(jobs), most), "", dtype=object)
+    for row, job in enumerate(jobs):
+        runs[row, : len(job.runs)] = [100 * effect for effect in job.runs.values()]
+        run_names[row, : len(job.runs)] = [run.rpartition("/")[2] for run in job.runs]
+    effects = np.array([(100 * job.effect, 100 * job.interval.low, 100 * job.interval.high) for job in jobs])
+    title = say("axes", "lost") if share else "difference from the peers, %"
+    unit = shown_unit(names.of_measurement(finding.unit, finding.measurement), np.array([[finding.value]]))
+    has_unit = bool(finding.effect and np.isfinite(finding.effect_unit)) and not share
+    titles = {"value": title, "low": "interval from", "high": "interval to"}
+    variables = {name: named("job", of, titles[name]) for name, of in zip(titles, effects.T, strict=True)}
+    variables["of_run"] = named(("job", "number"), runs, "effect in the run, %")
+    coordinates = {
+        "job": [job.job for job in jobs],
+        "run": xr.Variable(("job", "number"), run_names, {"long_name": "run"}),
+        "marked": xr.Variable("job", [job.shows for job in jobs]),
+    }
+    data = xr.Dataset(variables, coordinates | figure_data.tolerance_of(finding))
+    times = names.times(finding.effect, finding.tolerance)
+    allowed = figure_data.tolerance_text(data, finding.effect)
+    heading = f"{names.signed(finding.effect)}: {times} times its tolerance, {allowed}"
+    size = abs(finding.effect_unit / (100 * finding.effect) / unit.size) if has_unit else 0.0
+    return data.assign_attrs(heading=heading, unit=unit.name, unit_size=size)
+
+
+@primitive(lambda data, width: Frame(width, 7.0 * data.sizes["job"]))
+def intervals(ax: Axes, data: xr.Dataset, style: Style) -> None:
+    """Draw the effect in each job with its interval before the tolerance, and below it those in its runs as dots.
+
+    Jobs that show the finding are triangles.
+    """
+    value, of_run = data.value.to_numpy(), data.of_run.to_numpy()
+    marked, at = data.marked.to_numpy().astype(np.bool_), np.arange(len(value))
+    figure_data.draw_tolerance(ax, data, style, upright=True)
+    errors = np.nan_to_num(np.abs(np.stack([data.low, data.high]) - value))
+    for chosen, look in zip((~marked, marked), _looks(style), strict=True):
+        pen = look | {"ecolor": look["color"], "elinewidth": 0.9, "linestyle": ""}
+        ax.errorbar(value[chosen], at[chosen] - 0.12, xerr=errors[:, chosen], **pen)
+    below = np.broadcast_to(at[:, None] + 0.22, of_run.shape)
+    pen = {"linestyle": "", "marker": "o", "markersize": 2.2, "alpha": 0.8, "color": style.colors["node"]}
+    ax.plot(of_run.ravel(), below.ravel(), **pen)
+    jobs, counts = data.job.to_numpy().tolist(), np.isfinite(of_run).sum(axis=1)
+    ax.margins(x=0.08)
+    ax.set(ylim=(len(jobs) - 0.5, -0.5), xlabel=wrapped(title_of(data.value), size_pt(ax)[0], style))
+    words = (f"{name}\n{count} runs" for name, count in zip(jobs, counts, strict=True))
+    ax.set_yticks(range(len(jobs)), [shortened(word, _ROW_LETTERS) for word in words])
+    ax.tick_params(axis="y", length=0)
+    for label in (ax.get_yticklabels()[row] for row in np.flatnonzero(marked)):
+        label.set_color(style.color("alarm"))
+    if size := data.attrs["unit_size"]:
+        top = ax.secondary_xaxis("top", functions=(lambda values: values * size, lambda values: values / size))
+        top.set_xlabel(f"the same in {data.attrs['unit']}")
+        ax.spines["top"].set_visible(False)
+    heading, pad = data.attrs["heading"], 25 if size else 4
+    ax.set_title(heading, fontsize=style.letters_pt, color=style.color("alarm"), pad=pad)
+
+
+def _looks(style: Style) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The markers of values, and of those that are marked."""
+    return (
+        {"color": style.colors["node"], "marker": "o", "markersize": 2.4},
+        {"color": style.color("alarm"), "marker": "^", "markersize": 3.8},
+    )
+
+
+# --- nodes in an order ---
+
+
+def in_order(
+    values: Mapping[str, float], order: Mapping[str, str], title: str, order_title: str, marked: Collection[str] = ()
+) -> xr.Dataset:
+    """The values of nodes in an order, such as that of time."""
+    nodes = sorted(values, key=lambda node: (order.get(node, ""), node))
+    value = named("node", [values[node] for node in nodes], title)
+    coordinates = {"node": nodes, "marked": ("node", np.isin(nodes, list(marked)))}
+    return xr.Dataset({"value": value}, coordinates, {"order": order_title})
+
+
+@primitive(lambda _, width: Frame(width, 29.0))
+def points(ax: Axes, data: xr.Dataset, style: Style) -> None:
+    """Draw the value of each node as a point, and those that are marked as triangles with their names."""
+    nodes, value = data.node.to_numpy().tolist(), data.value.to_numpy()
+    marked, at = data.marked.to_numpy().astype(np.bool_), np.arange(len(nodes))
+    for chosen, look in zip((~marked, marked), _looks(style), strict=True):
+        ax.plot(at[chosen], value[chosen], linestyle="", **look)
+    ax.set(xlim=(-0.7, len(at) - 0.3), xlabel=data.attrs["order"])
+    ax.set_ylabel(wrapped(title_of(data.value), size_pt(ax)[1], style))
+    ax.set_xticks([])
+    ax.margins(y=0.2)
+    _name_above(ax, nodes, value, np.flatnonzero(marked), style)
+
+
+def _name_above(ax: Axes, labels: list[str], values: np.ndarray[Any, Any], marked: Ints, style: Style) -> None:
+    """Write the names of marked values above them, of those that have room side by side."""
+    width = size_pt(ax)[0]
+    free_from = -np.inf
+    for row in marked.tolist():
+        middle = (row + 0.7) / len(labels) * width
+        half = 0.35 * style.letters_pt * (min(len(labels[row]), _NAME_LETTERS) + 1)
+        if middle - half > free_from:
+            free_from = middle + half
+            look: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom"}
+            at, name = (row, np.nan_to_num(values[row])), shortened(labels[row], _NAME_LETTERS)
+            ax.annotate(name, at, xytext=(0, 4), color=style.color("alarm"), **look)

@@ -16,11 +16,9 @@ from matplotlib.colors import Normalize
 from matplotlib.patches import Rectangle
 
 from nodeprint.data.places.layout import NAMES, QUADRANT, SOCKET, THREAD
+from nodeprint.report.figures.drawing import FittedText, draw_scale, is_dark, scale_of, size_pt, value_limits
 from nodeprint.report.figures.figure_data import named
-from nodeprint.report.figures.matrix import drawn_slots, home_of, square_of
-from nodeprint.report.figures.node_levels import NodeLevels
-from nodeprint.report.figures.part_levels import FittedText, size_pt
-from nodeprint.report.figures.pixels import draw_scale, is_dark, scale_of, value_limits
+from nodeprint.report.figures.node_levels import NodeLevels, drawn_slots, home_of, square_of
 from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
 from nodeprint.settings.texts import say
@@ -48,7 +46,7 @@ class Box(msgspec.Struct, frozen=True):
         return frames, tuple((x + dx, y + dy, core) for x, y, core in self.cores)
 
 
-def of_pairs(levels: NodeLevels, node: str, home: int | None = None, *, marked: Sequence[int] = ()) -> xr.Dataset:
+def of_pairs(levels: NodeLevels, node: str, home: int | None = None) -> xr.Dataset:
     """Color each core by the median of its pairs within its socket; that over all sockets would match no pair."""
     quantity = levels.quantity
     slots = drawn_slots(quantity)
@@ -57,7 +55,7 @@ def of_pairs(levels: NodeLevels, node: str, home: int | None = None, *, marked: 
     square[socket[:, None] != socket[None, :]] = np.nan
     medians = [float(np.median(row[np.isfinite(row)])) if np.isfinite(row).any() else math.nan for row in square]
     values = dict(zip(slots.tolist(), medians, strict=True))
-    return _plan(levels, node, values, say("axes", "floor_plan", name=levels.unit.name), marked)
+    return _plan(levels, node, values, say("axes", "floor_plan", name=levels.unit.name))
 
 
 def of_cells(levels: NodeLevels, node: str) -> xr.Dataset:
@@ -69,9 +67,7 @@ def of_cells(levels: NodeLevels, node: str) -> xr.Dataset:
     return _plan(levels, node, values, title)
 
 
-def _plan(
-    levels: NodeLevels, node: str, values: Mapping[int, float], title: str, marked: Sequence[int] = ()
-) -> xr.Dataset:
+def _plan(levels: NodeLevels, node: str, values: Mapping[int, float], title: str) -> xr.Dataset:
     slots = levels.quantity.layout.slots
     first: dict[tuple[int, ...], int] = {}  # each core's first thread, or its thread with a value
     for slot in range(len(slots)):
@@ -88,7 +84,6 @@ def _plan(
     coordinates = {
         "cpu": named("place", np.array(names, dtype=object), "CPU"),
         **levels_of_cores,
-        "marked": xr.Variable("place", np.isin(names, list(map(str, marked)))),
     }
     return xr.Dataset({"value": value}, coordinates)
 
@@ -159,7 +154,7 @@ def _frame(data: xr.Dataset, width: float) -> Frame:
 def floorplan(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw the boxes, the number of each core if it fits, and the scale."""
     machine, scale = _machine(data), scale_of(data)
-    names, values, marked = data.cpu.to_numpy(), data.value.to_numpy(), data.marked.to_numpy()
+    names, values = data.cpu.to_numpy(), data.value.to_numpy()
     ax.set_axis_off()
     ax.set_xlim(-0.05, machine.width + 0.05)
     ax.set_ylim(-0.05, machine.height + 0.05)
@@ -181,9 +176,6 @@ def floorplan(ax: Axes, data: xr.Dataset, style: Style) -> None:
     widest = max(map(len, names))
     shown = partial(_has_room, ax, machine, max(widest * 0.62, 1.2) * letter)
     for (x, y, core), color in zip(machine.cores, colors, strict=True):
-        if marked[core]:
-            alarm = style.color("alarm")
-            ax.add_patch(Rectangle((x, y), 1.0, 1.0, fill=False, edgecolor=alarm, linewidth=1.4))
         pen = {"fontsize": letter, "color": style.colors["paper" if is_dark(color) else "ink"]}
         ax.add_artist(FittedText(x + 0.5, y + 0.5, names[core], shown=shown, ha="center", va="center", **pen))
     draw_scale(ax, scale, style)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,31 +11,33 @@ import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
 
 from nodeprint.data.places import homes
-from nodeprint.data.places.layout import SOCKET, Ints
-from nodeprint.data.places.measured import Measured
+from nodeprint.data.places.layout import Ints
 from nodeprint.errors import NodeprintError
-from nodeprint.machine.topology.level_names import level_name
-from nodeprint.machine.topology.model import Level
-from nodeprint.report.figures import tolerance_band
-from nodeprint.report.figures.figure_data import marks, named, title_of
-from nodeprint.report.figures.node_levels import Floats, NodeLevels
-from nodeprint.report.figures.part_levels import (
+from nodeprint.report.figures import figure_data
+from nodeprint.report.figures.drawing import (
+    BRACKET_PT,
     draw_brackets,
+    draw_cells,
     draw_outlines,
+    draw_scale,
     letters,
     name_places,
-    outlined,
-    part_coordinates,
-    part_levels,
+    scale_of,
+    size_pt,
+    subplots,
+    value_limits,
+    write_numbers,
 )
-from nodeprint.report.figures.pixels import draw_cells, draw_scale, scale_of, value_limits, write_numbers
+from nodeprint.report.figures.figure_data import marks, named, title_of
+from nodeprint.report.figures.node_levels import Floats, NodeLevels, drawn_slots, home_of, square_of
+from nodeprint.report.figures.part_levels import in_groups, part_coordinates, part_levels, structure_at
 from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import shortened, without_domain
 from nodeprint.settings.texts import say
-from nodeprint.structure.found import LevelName, Structure
 
 #: Matrices of up to this many CPUs have numbers in their cells if there is room.
 MOST_NUMBERS = 32
@@ -50,6 +51,8 @@ _MOST_CELL, _LEAST_SIDE, _MOST_LETTERS = 14.0, 30.0, 24
 _NEAR = 0.4
 #: In mm: a row of a table with a number, and the smallest row.
 _ROW, _LEAST_ROW = 4.4, 0.15
+#: Bars of the histogram of a matrix.
+BARS = 16
 #: In a table with more rows, only rows of findings have names.
 MOST_NAMED_ROWS = 72
 
@@ -152,12 +155,6 @@ def of_cells(levels: NodeLevels, node: str, dim: str, place: int, name: str) -> 
     return square(of_pairs, cpus, f"{name}: {levels.title}", parts, axis=_axis(cpus))
 
 
-def at_first_home(levels: NodeLevels, node: str) -> tuple[Floats, Ints]:
-    """Return a node's matrix at the first home, in the quantity's unit, and its slots."""
-    slots = drawn_slots(levels.quantity)
-    return square_of(levels.quantity, levels.of(node), levels.quantity.homes[0], slots), slots
-
-
 def difference(
     levels: NodeLevels,
     node: str,
@@ -190,34 +187,7 @@ def of_differences(data: xr.Dataset, tolerance: float | None, least: float = LEA
     reach = max(least, far, 1.5 * (tolerance or 0.0))
     out = scaled(data, -reach, reach)
     out.value.attrs["map"] = "differences"
-    return out if tolerance is None else out.assign_coords(tolerance_band.coordinates(tolerance, tolerance))
-
-
-def drawn_slots(quantity: Measured) -> Ints:
-    """Return the slots with more than one pair, which a second thread measured only with the first has not."""
-    count = np.bincount(quantity.pairs.ravel(), minlength=len(quantity.layout.slots))
-    return np.flatnonzero(count > (1 if count.max(initial=0) > 1 else 0))
-
-
-def square_of(quantity: Measured, places: Floats, home: int, slots: Ints) -> Floats:
-    """Return values by place as a symmetric matrix of `slots` at a home."""
-    pairs = quantity.pairs
-    start = quantity.homes.index(home) * len(pairs)
-    size = len(quantity.layout.slots)
-    out = np.full((size, size), np.nan, dtype=np.float64)
-    out[pairs[:, 0], pairs[:, 1]] = out[pairs[:, 1], pairs[:, 0]] = places[start : start + len(pairs)]
-    return np.asarray(out[np.ix_(slots, slots)])
-
-
-def home_of(quantity: Measured, home: int | None) -> int:
-    """Return a home of a quantity of pairs, the first by default. Raises NodeprintError for an unknown home."""
-    if not quantity.of_pairs:
-        advice = "name a measurement of pairs, such as coherence-cas"
-        raise NodeprintError(f"{quantity.measurement} does not measure pairs of CPUs", advice=advice)
-    if home is not None and home not in quantity.homes:
-        advice = f"choose from {', '.join(map(str, quantity.homes))}"
-        raise NodeprintError(f"{quantity.measurement} was not measured at home {home}", advice=advice)
-    return quantity.homes[0] if home is None else home
+    return out if tolerance is None else out.assign_coords(figure_data.tolerance_coordinates(tolerance, tolerance))
 
 
 def _axis(cpus: Sequence[int]) -> str:
@@ -278,6 +248,36 @@ def pairs(ax: Axes, data: xr.Dataset, style: Style) -> None:
         ax.plot(places, [-0.012] * len(places), marker="^", transform=ax.get_xaxis_transform(), **pen)
 
 
+def counted_alike(matrices: Sequence[xr.Dataset]) -> list[xr.Dataset]:
+    """Return matrices whose histograms have one scale of counts."""
+    most = max(int(_counts(data).max()) for data in matrices)
+    return [data.assign_attrs(most=most) for data in matrices]
+
+
+def _counts(data: xr.Dataset) -> Ints:
+    """Count the pairs of a matrix by the bars of its scale; the outermost bars include the values beyond."""
+    scale, values = scale_of(data), data.value.to_numpy()
+    start, end = np.indices(values.shape)
+    counted = values[np.isfinite(values) & ((start < end) if data.attrs["symmetric"] else (start != end))]
+    return np.histogram(np.clip(counted, scale.low, scale.high), BARS, (scale.low, scale.high))[0]
+
+
+@primitive(lambda _, width: Frame(width, 26.0))
+def histogram(ax: Axes, data: xr.Dataset, style: Style) -> None:
+    """Draw the histogram of a matrix, each pair once, in its colors; the outermost bars include the values beyond."""
+    scale, counts = scale_of(data), _counts(data)
+    edges = np.linspace(scale.low, scale.high, BARS + 1)
+    middles = (edges[1:] + edges[:-1]) / 2
+    colors = style.map(scale.map)(Normalize(scale.low, scale.high)(middles))
+    ax.bar(middles, counts, width=np.diff(edges), color=colors, edgecolor=style.colors["ink"], linewidth=0.3)
+    ax.set_xlim(scale.low, scale.high)
+    ax.set_ylim(0, 1.05 * data.attrs.get("most", counts.max()))
+    ax.set_xlabel(scale.title)
+    ax.set_ylabel("pairs")
+    if "matrix" in data.coords:
+        ax.set_title(shortened(str(data.matrix.item()), letters(ax, 1.2, style)), fontsize=style.letters_pt)
+
+
 def _table(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw cells with the names of their rows and columns; with many rows, only those of findings have names."""
     row_dim, column_dim = map(str, data.value.dims)
@@ -305,69 +305,139 @@ def _table(ax: Axes, data: xr.Dataset, style: Style) -> None:
     write_numbers(ax, numbers, values, scale, style, data.attrs.get("digits", 3))
 
 
-# --- groups that are found where labels are missing ---
+# --- side by side ---
 
 
-#: The outline of each detected level; threads of a core have none.
-_OUTLINED_AS: dict[LevelName, Level] = {
-    "ccx": "ccx",
-    "group": "ccx",
-    "quadrant": "quadrant",
-    "half": "ccd",
-    "socket": "socket",
-}
-#: A matrix of fewer CPUs has no groups.
-_FEWEST = 4
+#: How many are in a row, the least side of a matrix in mm, and the most lines of a name.
+_MOST_COLUMNS, _LEAST_BESIDE, _MOST_LINES = 3, 12.0, 2
+#: Maps in small: how many in a row, and their side and the room above each in shares of it.
+_MAPS_A_ROW, _HEAD, _BETWEEN = 8, 0.2, 0.1
+MOST_MAPS = 64
 
 
-def structure_at(levels: NodeLevels, node: str) -> Structure | None:
-    """Return the groups detected in a node's matrix at the first home; None if its CPUs have labels or are few."""
-    return None if levels.quantity.layout.slots[:, SOCKET].max(initial=-1) > -1 else found_at(levels, node)
+def on_one_scale(
+    names: Sequence[str],
+    matrices: Sequence[xr.Dataset],
+    title: str,
+    below: Sequence[Sequence[str]] = (),
+    *,
+    among: Sequence[xr.Dataset] = (),
+) -> tuple[xr.Dataset, ...]:
+    """Matrices of the same quantity on one scale over all of them, or over those `among` which they are on other pages.
 
-
-def found_at(levels: NodeLevels, node: str) -> Structure | None:
-    """Return the groups detected in the latencies alone, whatever the labels, cached; None for too few CPUs."""
-    matrix_at_home, slots = at_first_home(levels, node)
-    if len(slots) < _FEWEST:
-        return None
-    if node not in levels.found:
-        from nodeprint import structure  # noqa: PLC0415 (imports for half a second; only for matrices without labels)
-
-        levels.found[node] = structure.find(matrix_at_home, list(levels.cpus(node, slots)))
-    return levels.found[node]
-
-
-def in_groups(structure: Structure, cpus: tuple[int, ...]) -> tuple[Ints, dict[str, xr.Variable]]:
-    """Return a drawing order of CPUs that keeps each group contiguous, and the groups as coordinates.
-
-    CPUs are OS numbers. Coordinates follow this order, the finest level first. A group of a single core has a negative
-    number.
+    `title` is that of their values, with the unit, and `below` has sentences for each matrix.
     """
-    number = {cpu: at for at, cpu in enumerate(cpus)}
-    of_cpu = np.zeros((len(structure.levels), len(cpus)), dtype=np.int64)
-    for row, level in enumerate(structure.levels):
-        for group in level.groups:  # by its lowest CPU, as group numbers have no order
-            of_cpu[row, [number[cpu] for cpu in group]] = min(number[cpu] for cpu in group)
-    smt = structure.level("smt")
-    cores = np.arange(len(cpus))
-    for group in smt.groups if smt else ():
-        cores[[number[cpu] for cpu in group]] = min(number[cpu] for cpu in group)
-    order = np.lexsort((np.arange(len(cpus)), *of_cpu))
-    out: dict[str, xr.Variable] = {}
-    for row, level in enumerate(structure.levels):
-        if level.name not in _OUTLINED_AS or len(level.groups) < 2:
-            continue
-        keys = of_cpu[row:, order]  # a group of a level that is not nested may be in several pieces
-        changes = (np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1).tolist()
-        counted, single = itertools.count(), itertools.count(-1, -1)
-        numbers = np.empty(len(cpus), dtype=np.int64)
-        for start, stop in pairwise([0, *changes, len(cpus)]):
-            numbers[start:stop] = next(counted if len(set(cores[order[start:stop]])) > 1 else single)
-        name = f"{level_name(level.name)}?"
-        out[f"found_{level.name}"] = outlined(numbers, name, level_name(_OUTLINED_AS[level.name]))
-    # the kinds of cores in a hybrid processor, by their number of threads, if each kind is contiguous
-    _, core, threads = np.unique(cores[order], return_inverse=True, return_counts=True)
-    kinds = threads[core.ravel()]
-    if 0 < np.count_nonzero(np.diff(kinds)) == len(set(threads.tolist())) - 1:
-        out["found_kind"] = outlined(kinds, say("axes", "threads"), level_name("ccd"))
-    return order, out
+    low, high = value_limits(*(data.value.to_numpy() for data in among or matrices))
+    words = below or [()] * len(names)
+    return tuple(
+        data.assign(value=data.value.assign_attrs(named((), 0, title).attrs, low=low, high=high))
+        .assign_coords(matrix=name)
+        .assign_attrs(below=tuple(sentences))
+        for name, data, sentences in zip(names, matrices, words, strict=True)
+    )
+
+
+def _grid(data: Sequence[xr.Dataset]) -> tuple[int, int]:
+    columns = min(_MOST_COLUMNS, max(len(data), 2))
+    return -(-len(data) // columns), columns
+
+
+def _beside_frame(data: Sequence[xr.Dataset], width: float) -> Frame:
+    rows, columns = _grid(data)
+    return Frame(width, aspect=1.0, least=_LEAST_BESIDE, rows=rows, columns=columns)
+
+
+@primitive(_beside_frame)
+def side_by_side(ax: Axes, data: Sequence[xr.Dataset], style: Style) -> None:
+    """Draw the matrices with the names of their parts and CPUs, sentences below each, and the scale of all."""
+    rows, columns = _grid(data)
+    every = subplots(ax, rows, columns)
+    above = max(len(part_levels(matrix, "b")) for matrix in data) * BRACKET_PT + 6.0
+    for of_matrix, matrix in zip(every, data, strict=False):
+        pairs(of_matrix, matrix, style)
+        most = letters(of_matrix, 1.2, style)
+        lines = textwrap.wrap(shortened(str(matrix.matrix.item()), most * _MOST_LINES), most)
+        of_matrix.set_title("\n".join(lines), fontsize=style.letters_pt, fontweight="bold", pad=above)
+        of_matrix.set_ylabel("")
+        most, words = letters(of_matrix, 1.3, style), matrix.attrs["below"]
+        lines = [line for sentence in words for line in textwrap.wrap(sentence, most, subsequent_indent="   ")]
+        of_matrix.set_xlabel("\n".join([of_matrix.get_xlabel(), *lines]), labelpad=1)
+    for unused in every[len(data) :]:
+        unused.remove()
+    draw_scale(every[min(columns, len(data)) - 1], scale_of(data[0]), style)
+
+
+# --- difference maps ---
+
+
+def difference_maps(
+    levels: NodeLevels,
+    nodes: Sequence[str],
+    *,
+    peers: Collection[str] = (),
+    marked: Collection[str] = (),
+    tolerance: float | None = None,
+) -> xr.Dataset:
+    """The difference of each pair from the median of the peers (all nodes if none are named), for at most 64 nodes.
+
+    Maps of large machines have the means of neighboring pairs. `tolerance` is relative.
+    """
+    shown = list(nodes)[:MOST_MAPS]
+    slots, at_home = drawn_slots(levels.quantity), home_of(levels.quantity, None)
+    reference = [levels.rows[name] for name in peers if name in levels.rows] or list(range(len(levels.nodes)))
+    middle = np.nanmedian(levels.values[reference], axis=0)
+    percent = (100 * (levels.of(name) / middle - 1) for name in shown)
+    squares = (square_of(levels.quantity, of_node, at_home, slots) for of_node in percent)
+    maps = np.stack([_smaller(square, len(shown)) for square in squares])
+    value = named(("node", "a", "b"), maps, "difference from the median, %")
+    coordinates = {"node": shown, "marked": ("node", np.isin(shown, list(marked)))}
+    data = xr.Dataset({"value": value}, coordinates, {"symmetric": 1})
+    return of_differences(data, 100 * tolerance if tolerance is not None else None)
+
+
+def _smaller(square: Floats, maps: int) -> Floats:
+    """A map of at most so many cells that all `maps` have room, as the means of neighboring cells."""
+    most = 64 if maps > 8 else 128
+    step = -(-len(square) // most)
+    if step == 1:
+        return square
+    size = -(-len(square) // step)
+    padded = np.full((size * step, size * step), np.nan)
+    padded[: len(square), : len(square)] = square
+    blocks = padded.reshape(size, step, size, step)
+    finite = np.isfinite(blocks)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(finite, blocks, 0).sum(axis=(1, 3)) / finite.sum(axis=(1, 3)))
+
+
+def _maps_grid(data: xr.Dataset) -> tuple[int, int, float]:
+    columns = min(_MAPS_A_ROW, max(data.sizes["node"], 3))
+    rows = -(-data.sizes["node"] // columns)
+    return rows, columns, rows * (1 + _HEAD) / (columns * (1 + _BETWEEN) - _BETWEEN)
+
+
+@primitive(lambda data, width: Frame(width, aspect=_maps_grid(data)[2]))
+def maps(ax: Axes, data: xr.Dataset, style: Style) -> None:
+    """Draw the maps with the names of their nodes; those of findings are framed and marked."""
+    rows, columns, aspect = _maps_grid(data)
+    scale, marked = scale_of(data), marks(data)
+    ax.set_axis_off()
+    step, down = 1 + _BETWEEN, 1 + _HEAD
+    ax.set_xlim(0, columns * step - _BETWEEN)
+    ax.set_ylim(rows * down, 0)
+    for number, (name, values) in enumerate(zip(data.node.to_numpy().tolist(), data.value.to_numpy(), strict=True)):
+        x, y = number % columns * step, number // columns * down + _HEAD
+        diagonal = np.eye(len(values), dtype=np.bool_)
+        draw_cells(ax, values, scale, style, blank=diagonal, extent=(x, x + 1, y + 1, y), pixels=192, shades=40)
+        alarm = number in marked
+        pen = {"color": style.color("alarm" if alarm else "hair"), "linewidth": 1.3 if alarm else 0.4}
+        ax.plot([x, x + 1, x + 1, x, x], [y, y, y + 1, y + 1, y], clip_on=False, **pen)  # type: ignore[arg-type]
+        room = int(size_pt(ax)[0] / (columns * step) / (0.62 * style.smallest_letters_pt))
+        label = shortened(f"\N{BLACK UP-POINTING TRIANGLE} {name}" if alarm else name, room)
+        ink = style.color("alarm" if alarm else "ink")
+        ax.text(x, y - 0.03, label, fontsize=style.smallest_letters_pt, color=ink, va="bottom")
+    ax.set_xlim(0, columns * step - _BETWEEN)
+    ax.set_ylim(rows * down, 0)
+    ax.set_aspect("auto")
+    ax.set_box_aspect(aspect)
+    draw_scale(ax, scale, style, length=min(1.0, 120 / size_pt(ax)[1]))

@@ -1,4 +1,4 @@
-"""Tables in colors with their numbers: node by metric, NUMA node by NUMA node, part by part of a machine."""
+"""Tables in colors: node by metric, NUMA node by NUMA node, part by part of a machine, messages from node to node."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from nodeprint.data.places import homes
 from nodeprint.data.places.layout import CCD, CCX, NAMES, QUADRANT, SOCKET
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.verdict import Verdict
+from nodeprint.judge.verdict import FabricVerdict, Verdict
 from nodeprint.report import text
-from nodeprint.report.figures import tolerance_band
+from nodeprint.report.figures import figure_data
+from nodeprint.report.figures.drawing import value_limits
 from nodeprint.report.figures.figure_data import named, title_of
-from nodeprint.report.figures.matrix import at_first_home, drawn_slots, home_of, of_differences, scaled, square_of
-from nodeprint.report.figures.node_levels import Floats, NodeLevels
-from nodeprint.report.figures.pixels import value_limits
+from nodeprint.report.figures.matrix import scaled, square
+from nodeprint.report.figures.node_levels import Floats, NodeLevels, at_first_home, drawn_slots, shown_unit, square_of
+from nodeprint.report.figures.part_levels import outlined
+from nodeprint.report.figures.strips import measured_messages
+from nodeprint.report.names import message_size
 from nodeprint.report.names import row as row_in_words
 from nodeprint.report.pages.blocks import MatrixBlock
 from nodeprint.settings.texts import say
@@ -26,8 +28,8 @@ from nodeprint.stats.robust import finite_median
 #: From coarse to fine; the first of these levels is shown of which a node has several parts, and at most so many.
 _LEVELS = (CCD, CCX, QUADRANT, SOCKET)
 _MOST_COMPONENTS = 32
-#: Shares of a tolerance are drawn up to this, differences of quadrants to at least this, percent.
-_MOST_SHARE, _LEAST_QUADRANTS = 2.0, 2.0
+#: Shares of a tolerance are drawn up to this.
+_MOST_SHARE = 2.0
 
 
 def table_of(
@@ -54,7 +56,7 @@ def agreements_of(verdict: Verdict, nodes: Sequence[str] = ()) -> xr.Dataset | N
     shares_title = "share of the tolerance, 1"
     data = table_of(np.minimum(values, _MOST_SHARE), ("node", order), ("metric", columns), say("axes", "share"))
     data = scaled(data.assign(number=named(("row", "column"), values, shares_title)), 0.0, _MOST_SHARE)
-    coordinates = {"marked": xr.Variable("row", marked), **tolerance_band.coordinates(1.0, 1.0, "1")}
+    coordinates = {"marked": xr.Variable("row", marked), **figure_data.tolerance_coordinates(1.0, 1.0, "1")}
     return data.assign_coords(coordinates).assign_attrs(digits=2)
 
 
@@ -82,10 +84,10 @@ def numa(levels: NodeLevels, node: str, stream: str = "") -> xr.Dataset:
     return table_of(table.to_numpy(), ("CPUs of NUMA node", own), ("memory of NUMA node", others), title)
 
 
-def block_medians(levels: NodeLevels, node: str) -> xr.Dataset | None:
+def block_medians(levels: NodeLevels, node: str, of_levels: Sequence[int] = _LEVELS) -> xr.Dataset | None:
     """Medians of pairs between parts, at the first home, in the unit of figures; None if no level has several."""
     values, slots = at_first_home(levels, node)
-    for level in _LEVELS:
+    for level in of_levels:
         of_slots = levels.quantity.layout.slots[slots][:, [SOCKET, level]]
         components, part_of = np.unique(of_slots, axis=0, return_inverse=True)
         if components.min() >= 0 and 2 <= len(components) <= _MOST_COMPONENTS:
@@ -98,9 +100,9 @@ def block_medians(levels: NodeLevels, node: str) -> xr.Dataset | None:
     return None
 
 
-def blocks(levels: NodeLevels, node: str) -> xr.Dataset | None:
+def blocks(levels: NodeLevels, node: str, of_levels: Sequence[int] = _LEVELS) -> xr.Dataset | None:
     """Medians between parts, in colors of those of one socket, which a scale of all would not tell apart."""
-    data = block_medians(levels, node)
+    data = block_medians(levels, node, of_levels)
     if data is None or len(drawn_slots(levels.quantity)) <= data.sizes["row"]:
         return None
     sockets, medians = data.socket.to_numpy(), data.value.to_numpy()
@@ -116,41 +118,21 @@ def blocks(levels: NodeLevels, node: str) -> xr.Dataset | None:
     return scaled(shown.assign(number=named(("row", "column"), medians, levels.title)), low, high)
 
 
-def quadrants(levels: NodeLevels, node: str, home: int | None = None) -> xr.Dataset | None:
-    """Medians of the pairs between quadrants; None if the machine has no two known quadrants.
-
-    Pairs of cores of the same CCX are left out, as they do not cross the I/O die. Numbers are medians. Colors are
-    differences in percent from the median of similar blocks. These are inside a quadrant, between quadrants of one
-    socket, or between two sockets. On one scale of values the difference between sockets would leave one color
-    to all quadrants.
-    """
-    quantity = levels.quantity
-    at_home = home_of(quantity, home)
-    slots, pairs = quantity.layout.slots, quantity.pairs
-    components = np.unique(slots[:, [SOCKET, QUADRANT]], axis=0)
-    if slots[:, QUADRANT].min(initial=0) < 0 or len(components) < 2:
-        return None
-    number = {tuple(component): order for order, component in enumerate(components.tolist())}
-    of_slot = np.array([number[tuple(component)] for component in slots[:, [SOCKET, QUADRANT]].tolist()])
-    a, b = pairs.T
-    start = quantity.homes.index(at_home) * len(pairs)
-    values = levels.of(node)[start : start + len(pairs)] / levels.unit.size
-    crossing = ((slots[a, CCX] != slots[b, CCX]) | (slots[a, CCX] < 0)) & np.isfinite(values)
-    low, high = np.minimum(of_slot[a], of_slot[b])[crossing], np.maximum(of_slot[a], of_slot[b])[crossing]
-    blocks = pd.Series(values[crossing]).groupby([low, high]).median()
-    first, second = (blocks.index.get_level_values(end).to_numpy() for end in (0, 1))
-    # similar blocks are inside a quadrant, between quadrants of one socket, or between two sockets
-    kinds = [*np.sort(components[:, 0][np.stack([first, second])], axis=0), first == second]
-    table, away = np.full((2, len(components), len(components)), np.nan)
-    for out, each in ((table, blocks), (away, 100 * (blocks / blocks.groupby(kinds).transform("median") - 1))):
-        out[first, second] = out[second, first] = each
-    several = len(set(components[:, 0].tolist())) > 1
-    names = tuple(f"{socket}.{quadrant}" if several else str(quadrant) for socket, quadrant in components.tolist())
-    place = homes.named(at_home)
-    title = f"{quantity.measurement}, {f'{place}: ' if place else ''}{levels.title}"
-    axis = "socket.quadrant" if several else "quadrant"
-    data = table_of(away, (f"from {axis}", names), (f"to {axis}", names), say("axes", "quadrants"))
-    return of_differences(data.assign(number=named(("row", "column"), table, title)), None, _LEAST_QUADRANTS)
+def messages(verdict: FabricVerdict, *, smallest: bool = False) -> xr.Dataset:
+    """Return medians over runs, node by node, of the deciding size or the `smallest`; nodes of findings are marked."""
+    shown = verdict.shown
+    values = np.array(verdict.smallest_ns if smallest else shown.median, dtype=np.float64)
+    unit = shown_unit("ns" if smallest else shown.unit, values)
+    values = values / unit.size
+    size = verdict.by_size[0].message_bytes if smallest else verdict.message_bytes
+    of_size = f" of {message_size(size)}" if verdict.by_size else ""
+    title = f"{measured_messages(verdict, smallest=smallest)}{of_size}, {unit.name or '1'}"
+    findings = () if smallest else verdict.findings
+    odd = {str(finding.component.where.get(key)) for finding in findings for key in ("node", "to")}
+    places, marked = verdict.places, [row for row, name in enumerate(verdict.nodes) if name in odd]
+    several = all(places) and len(set(places)) > 1
+    parts = {"place": outlined(np.array(places, dtype=object), "switch or rack", "group")} if several else {}
+    return square(values, verdict.nodes, title, parts, axis="node", marked=marked, directed=verdict.directed)
 
 
 # --- for a terminal ---

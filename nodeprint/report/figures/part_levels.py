@@ -1,32 +1,26 @@
-"""The components of a machine along an axis of CPUs: CCX, CCD, quadrant and socket, as runs of neighboring CPUs."""
+"""The components of a machine along an axis of CPUs: CCX, CCD, quadrant and socket, or groups found in its latencies.
+
+Each is a run of neighboring CPUs.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from functools import partial
+import itertools
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis, XAxis
-from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
-from matplotlib.gridspec import GridSpec, GridSpecBase
-from matplotlib.text import Text
-from matplotlib.ticker import FuncFormatter, Locator
-from matplotlib.transforms import blended_transform_factory, offset_copy
 
 from nodeprint.data.places.layout import CCD, CCX, NAMES, QUADRANT, SOCKET, Ints
-from nodeprint.report.figures.style import Style
+from nodeprint.machine.topology.level_names import level_name
+from nodeprint.machine.topology.model import Level
+from nodeprint.report.figures.node_levels import NodeLevels, at_first_home
+from nodeprint.settings.texts import say
+from nodeprint.structure.found import LevelName, Structure
 
 _COLUMNS = (CCX, CCD, QUADRANT, SOCKET)
-#: Brackets at an axis: distance in points, and the estimated width of a letter as a share of its size.
-BRACKET_PT, _LETTER = 8.5, 0.62
 
 
 class PartLevel(msgspec.Struct, frozen=True):
@@ -98,141 +92,69 @@ def of_slots(slots: Ints) -> tuple[PartLevel, ...]:
     return part_levels(xr.Dataset(coords={"place": range(len(slots)), **part_coordinates("place", slots)}), "place")
 
 
-def draw_outlines(ax: Axes, levels: Sequence[PartLevel], size: int, style: Style, color: str) -> None:
-    """Draw a square around the pairs inside each component, and lines across the matrix between sockets."""
-    for level in levels:
-        ends = [(start - 0.5, stop - 0.5) for start, stop, _ in level.groups]
-        lines = [[(a, a), (b, a), (b, b), (a, b), (a, a)] for a, b in ends if b - a > 1]
-        if level is levels[-1] and len(ends) <= 8:
-            for at, _ in ends[1:]:
-                lines += [[(at, -0.5), (at, size - 0.5)], [(-0.5, at), (size - 0.5, at)]]
-        pen = style.outlines[level.outline]
-        look: dict[str, Any] = {"linewidths": pen.points, "linestyles": [pen.linestyle], "colors": style.color(color)}
-        ax.add_collection(LineCollection(lines, **look), autolim=False)
+# --- groups that are found where labels are missing ---
 
 
-def root_of(ax: Axes) -> Figure:
-    """Return the figure of axes."""
-    root = ax.get_figure(root=True)
-    assert root is not None
-    return root
+#: The outline of each detected level; threads of a core have none.
+_OUTLINED_AS: dict[LevelName, Level] = {
+    "ccx": "ccx",
+    "group": "ccx",
+    "quadrant": "quadrant",
+    "half": "ccd",
+    "socket": "socket",
+}
+#: A matrix of fewer CPUs has no groups.
+_FEWEST = 4
 
 
-def size_pt(ax: Axes) -> tuple[float, float]:
-    """Return width and height of axes in points, which are final during drawing."""
-    points = 72 / root_of(ax).dpi
-    return float(ax.bbox.width * points), float(ax.bbox.height * points)
+def structure_at(levels: NodeLevels, node: str) -> Structure | None:
+    """Return the groups detected in a node's matrix at the first home; None if its CPUs have labels or are few."""
+    return None if levels.quantity.layout.slots[:, SOCKET].max(initial=-1) > -1 else found_at(levels, node)
 
 
-def letters(ax: Axes, share: float, style: Style) -> int:
-    """Return how many letters fit in a share of the width of axes."""
-    return int(share * size_pt(ax)[0] / (_LETTER * style.letters_pt))
+def found_at(levels: NodeLevels, node: str) -> Structure | None:
+    """Return the groups detected in the latencies alone, whatever the labels, cached; None for too few CPUs."""
+    matrix_at_home, slots = at_first_home(levels, node)
+    if len(slots) < _FEWEST:
+        return None
+    if node not in levels.found:
+        from nodeprint import structure  # noqa: PLC0415 (imports for half a second; only for matrices without labels)
+
+        levels.found[node] = structure.find(matrix_at_home, list(levels.cpus(node, slots)))
+    return levels.found[node]
 
 
-class FittedText(Text):
-    """A text that is `shown` if it fits, which is determined during drawing; layouts ignore it."""
+def in_groups(structure: Structure, cpus: tuple[int, ...]) -> tuple[Ints, dict[str, xr.Variable]]:
+    """Return a drawing order of CPUs that keeps each group contiguous, and the groups as coordinates.
 
-    def __init__(self, x: float, y: float, text: str, *, shown: Callable[[], bool], **properties: Any) -> None:
-        self._shown = shown
-        super().__init__(x, y, text, clip_on=False, **properties)
-        self.set_in_layout(False)
-
-    def get_visible(self) -> bool:
-        """Tell whether it is drawn."""
-        return self._shown()
-
-
-class Places(Locator):
-    """Ticks at places from 0 to `count`, exclusive: all of them, every second, every fourth, and so on.
-
-    A tick needs `points` points; there are at most `most` ticks.
+    CPUs are OS numbers. Coordinates follow this order, the finest level first. A group of a single core has a negative
+    number.
     """
-
-    def __init__(self, ax: Axes, across: bool, count: int, points: float, most: int) -> None:
-        self.ax, self.across, self.count, self.points, self.most = ax, across, count, points, most
-
-    def __call__(self) -> range:
-        """Return the ticks that fit on the axes at their current size."""
-        width, height = size_pt(self.ax)
-        length = width if self.across else height
-        return range(0, self.count, _power_of_two(max(self.count * self.points / length, self.count / self.most)))
-
-    def tick_values(self, vmin: float, vmax: float) -> range:
-        """Return the same ticks for any interval."""
-        return self()
-
-
-def _power_of_two(least: float) -> int:
-    return 1 << (max(1, math.ceil(least)) - 1).bit_length()
-
-
-def name_places(axis: Axis, labels: Sequence[str], style: Style, *, turned: bool = False, most: int = 512) -> None:
-    """Set as many ticks with names of places as fit along an axis; those of an x axis may be `turned`."""
-    wide = 1.6 if turned else max(map(len, labels), default=1) * _LETTER + 0.5
-    ax, across = axis.axes, isinstance(axis, XAxis)
-    axis.set_major_locator(Places(ax, across, len(labels), wide * style.letters_pt, most))
-    axis.set_major_formatter(FuncFormatter(lambda at, _: labels[int(at)]))
-    if turned and across:
-        axis.set_tick_params(rotation=90)
-
-
-def name_below(
-    ax: Axes, labels: Sequence[str], levels: Sequence[PartLevel], title: str, style: Style, *, turned: bool = False
-) -> None:
-    """Name places below axes, then their components with brackets, then the kind of places."""
-    ax.set_xlim(-0.7, len(labels) - 0.3)
-    name_places(ax.xaxis, labels, style, turned=turned)
-    if levels:
-        along = max(map(len, labels)) * _LETTER if turned else 1.2
-        draw_brackets(ax, levels, style, below=along * style.letters_pt + 12.0)
-    ax.set_xlabel(title, labelpad=len(levels) * BRACKET_PT + 2)
-
-
-def subplots(ax: Axes, rows: int, columns: int) -> list[Axes]:
-    """Return axes in rows and columns, from the top, in the area of `ax`, which becomes the lower left one."""
-    spec, figure, lower_left = ax.get_subplotspec(), root_of(ax), (rows - 1) * columns
-    if spec is None:
-        at = ax.get_position()
-        grid: GridSpecBase = GridSpec(rows, columns, figure, at.x0, at.y0, at.x1, at.y1)
-    elif figure.axes == [ax] and spec.get_gridspec().get_geometry() == (rows, columns):
-        grid = spec.get_gridspec()
-    else:
-        grid = spec.subgridspec(rows, columns)
-    ax.set_subplotspec(grid[lower_left])
-    return [ax if at == lower_left else figure.add_subplot(grid[at]) for at in range(rows * columns)]
-
-
-def _is_kept(ax: Axes, number: int, needed: float) -> bool:
-    return number % _power_of_two(needed / size_pt(ax)[0]) == 0
-
-
-def draw_brackets(ax: Axes, levels: Sequence[PartLevel], style: Style, *, below: float | None = None) -> None:
-    """Draw a line for each component above the axes, the finest level nearest, or `below` them at that many points."""
-    ends = ax.get_xlim()
-    each = size_pt(ax)[0] / abs(ends[1] - ends[0])
-    letter = style.letters_pt * _LETTER
-    for number, level in enumerate(levels):
-        offset = 4.0 + number * BRACKET_PT if below is None else -below - number * BRACKET_PT
-        edge = 1.0 if below is None else 0.0
-        at_axes = blended_transform_factory(ax.transData, ax.transAxes)
-        across = offset_copy(at_axes, root_of(ax), 0, offset, units="points")
-        gap = min(0.12 * each, 1.0) / each
-        named = [group for group in level.groups if group[2]]
-        lines = [[(start - 0.5 + gap, edge), (stop - 0.5 - gap, edge)] for start, stop, _ in named]
-        pen = style.outlines[level.outline]
-        look: dict[str, Any] = {"linewidths": max(pen.points, 0.6), "linestyles": [pen.linestyle], "clip_on": False}
-        brackets = LineCollection(lines, colors=style.color("quiet"), transform=across, **look)
-        brackets.set_in_layout(False)  # the level's name next to them is as high
-        ax.add_collection(brackets, autolim=False)
-        if not named:
+    number = {cpu: at for at, cpu in enumerate(cpus)}
+    of_cpu = np.zeros((len(structure.levels), len(cpus)), dtype=np.int64)
+    for row, level in enumerate(structure.levels):
+        for group in level.groups:  # by its lowest CPU, as group numbers have no order
+            of_cpu[row, [number[cpu] for cpu in group]] = min(number[cpu] for cpu in group)
+    smt = structure.level("smt")
+    cores = np.arange(len(cpus))
+    for group in smt.groups if smt else ():
+        cores[[number[cpu] for cpu in group]] = min(number[cpu] for cpu in group)
+    order = np.lexsort((np.arange(len(cpus)), *of_cpu))
+    out: dict[str, xr.Variable] = {}
+    for row, level in enumerate(structure.levels):
+        if level.name not in _OUTLINED_AS or len(level.groups) < 2:
             continue
-        places = min(stop - start for start, stop, _ in named) / abs(ends[1] - ends[0])
-        needed = (max(len(label) for *_, label in named) * letter + 2) / places  # points of axes for all numbers
-        look = {"ha": "center", "va": "bottom", "color": style.color("ink"), "transform": across}
-        for at, (start, stop, label) in enumerate(named):
-            shown = partial(_is_kept, ax, at, needed)
-            middle = (start + stop - 1) / 2
-            ax.add_artist(FittedText(middle, edge, label, shown=shown, fontsize=style.smallest_letters_pt, **look))
-        where: dict[str, Any] = {"xycoords": "axes fraction", "xytext": (-5, offset), "textcoords": "offset points"}
-        look = {"ha": "right", "va": "bottom" if below is None else "center", "color": style.color("quiet")}
-        ax.annotate(level.name, (0, edge), fontsize=style.smallest_letters_pt, **where, **look)
+        keys = of_cpu[row:, order]  # a group of a level that is not nested may be in several pieces
+        changes = (np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1).tolist()
+        counted, single = itertools.count(), itertools.count(-1, -1)
+        numbers = np.empty(len(cpus), dtype=np.int64)
+        for start, stop in pairwise([0, *changes, len(cpus)]):
+            numbers[start:stop] = next(counted if len(set(cores[order[start:stop]])) > 1 else single)
+        name = f"{level_name(level.name)}?"
+        out[f"found_{level.name}"] = outlined(numbers, name, level_name(_OUTLINED_AS[level.name]))
+    # the kinds of cores in a hybrid processor, by their number of threads, if each kind is contiguous
+    _, core, threads = np.unique(cores[order], return_inverse=True, return_counts=True)
+    kinds = threads[core.ravel()]
+    if 0 < np.count_nonzero(np.diff(kinds)) == len(set(threads.tolist())) - 1:
+        out["found_kind"] = outlined(kinds, say("axes", "threads"), level_name("ccd"))
+    return order, out

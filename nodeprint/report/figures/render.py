@@ -18,9 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.gridspec import GridSpec
 
 from nodeprint import files
+from nodeprint.report.figures.drawing import root_of, wrapped
 from nodeprint.report.figures.figure_data import table
-from nodeprint.report.figures.part_levels import root_of
-from nodeprint.report.figures.pixels import wrapped
 from nodeprint.report.figures.style import Style
 
 #: Below this width, in mm, letters and scales of the smallest figures leave no room for data.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count, takewhile
 from typing import Any
 
@@ -16,27 +16,19 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import offset_copy
 
+from nodeprint.data.job.fabric_times import slowness
 from nodeprint.data.places.layout import SOCKET, Ints, codes
 from nodeprint.data.places.measured import Measured
 from nodeprint.data.store.packed import PackedNode, os_places
 from nodeprint.errors import NodeprintError
-from nodeprint.judge.verdict import Finding, Verdict
+from nodeprint.judge import messages
+from nodeprint.judge.verdict import FabricVerdict, Finding
 from nodeprint.report import text
-from nodeprint.report.figures import tolerance_band
+from nodeprint.report.figures import figure_data
+from nodeprint.report.figures.drawing import BRACKET_PT, letters, name_below, root_of, size_pt, subplots, wrapped
 from nodeprint.report.figures.figure_data import named, title_of
-from nodeprint.report.figures.node_levels import Floats, NodeLevels, median_of_runs
-from nodeprint.report.figures.part_levels import (
-    BRACKET_PT,
-    PartLevel,
-    letters,
-    name_below,
-    part_coordinates,
-    part_levels,
-    root_of,
-    size_pt,
-    subplots,
-)
-from nodeprint.report.figures.pixels import wrapped
+from nodeprint.report.figures.node_levels import Floats, NodeLevels, median_of_runs, shown_unit
+from nodeprint.report.figures.part_levels import PartLevel, part_coordinates, part_levels
 from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
 from nodeprint.report.names import place as place_in_words
@@ -157,9 +149,9 @@ def _legend(ax: Axes, data: xr.Dataset, below: float, style: Style) -> None:
     lines = {line.get_label(): line for line in ax.get_lines()}
     handles: list[Any] = [lines["_node"], lines["_peers"]]
     words = [shortened(str(data.attrs["node"]), _NODE_LETTERS), f"{data.attrs['peers']} peers"]
-    if tolerance_band.BELOW in data.coords:
+    if figure_data.BELOW in data.coords:
         handles.append(Line2D([], [], color=style.colors["tolerance"], linewidth=0.7, linestyle=(0, (4, 2))))
-        words.append(f"tolerance {tolerance_band.text(data)}")
+        words.append(f"tolerance {figure_data.tolerance_text(data)}")
     needed = len("".join(words)) + 6 * len(words)
     has_room = needed + len(ax.get_xlabel()) < letters(ax, 1.0, style)
     down = below + (0.0 if has_room else 0.8 * style.letters_pt)
@@ -177,7 +169,7 @@ def _draw_row(ax: Axes, data: xr.Dataset, row: int, levels: Sequence[PartLevel],
         across = ax.get_xaxis_transform()
         lines = LineCollection(borders, linewidths=0.4, colors=style.colors["hair"], transform=across)
         ax.add_collection(lines, autolim=False)
-    tolerance_band.draw(ax, data, style)
+    figure_data.draw_tolerance(ax, data, style)
     if data.attrs["peers"]:  # a line from the lowest to the highest at each place, all as one path
         ends = np.column_stack([low, high, np.full(len(x), np.nan)]).ravel()
         pen: dict[str, Any] = {"linewidth": 1.2, "color": style.colors["peers"], "alpha": 0.7, "label": "_peers"}
@@ -210,13 +202,6 @@ def _draw_row(ax: Axes, data: xr.Dataset, row: int, levels: Sequence[PartLevel],
 
 #: More pairs than these are reduced to the means by CPU.
 MOST_PAIRS = 128
-
-
-def unsuspected_peers(verdict: Verdict, levels: NodeLevels, node: str) -> tuple[str, ...]:
-    """Return the nodes of a node's group without a finding of this measurement that counts; if none, all others."""
-    measurement, nodes = levels.quantity.measurement, verdict.nodes
-    group = [name for name in levels.rows if name != node and nodes[name].group == nodes[node].group]
-    return tuple(n for n in group if not any(of.measurement == measurement for of in nodes[n].counted)) or tuple(group)
 
 
 def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[str] = ()) -> xr.Dataset:
@@ -290,7 +275,7 @@ def finding_strip(
         "place": named("place", np.array(names, dtype=object), axis),
         "marked_0": named("place", own, "of the finding"),
         **{name: named((), 100 * end, f"{name.replace('_', ' ')}, {percent}") for name, end in ends},
-        **tolerance_band.of_finding(finding),
+        **figure_data.tolerance_of(finding),
     }
     variables = values | strip_of("place", *differences, difference_title, f"peers' {{}} difference, {percent}")
     return xr.Dataset(variables, coordinates, {"node": node, "measured": title})
@@ -389,3 +374,70 @@ def _cell_names(quantity: Measured, node: PackedNode, at: Ints) -> tuple[tuple[s
     of_cpus = len(varying) == 1 and quantity.model.labels.get(varying[0]) == "cpu"
     slots = quantity.layout.slots[quantity.places[varying[0]][at]] if of_cpus else None
     return names, axis, list(np.arange(len(at))[:, None]), slots
+
+
+# --- the messages of a finding ---
+
+
+def messages_of(finding: Finding, fabrics: Iterable[FabricVerdict]) -> FabricVerdict:
+    """Return the messages of a finding. Raises NodeprintError if they are not among `fabrics`."""
+    ends = {str(finding.component.where[key]) for key in ("node", "to") if key in finding.component.where}
+    for fabric in fabrics:
+        if fabric.measurement == finding.measurement and ends <= set(fabric.nodes):
+            return fabric
+    raise NodeprintError(f"{finding.measurement} between {', '.join(sorted(ends))} was not measured")
+
+
+def own_messages(verdict: FabricVerdict, finding: Finding) -> xr.Dataset:
+    """Return the messages of a finding, compared with their expected times.
+
+    For a slow node these are its messages with every other node, in the slow direction. For a slow link they are the
+    messages between its two ends. Expected times come from the kind of link and the other end (for a link, both ends).
+    They are the sums in the judge's fit (`judge.messages.terms`) of the medians over all runs. Peers are the messages
+    of the other nodes with the same end. Raises NodeprintError if no message of the finding was measured.
+    """
+    shown = verdict.shown
+    logs = slowness(np.array(shown.median, dtype=np.float64), shown.better)
+    fitted = messages.terms(logs[None], verdict.places)
+    out, into, link = (fitted[of].values[0] for of in ("sends", "receives", "link"))
+    number = {name: at for at, name in enumerate(verdict.nodes)}
+    where = finding.component.where
+    node, of_link = number[str(where["node"])], "to" in where
+    ways = [(node, number[str(where["to"])])] if of_link else [(node, at) for at in range(len(logs)) if at != node]
+    backward = verdict.directed and where.get("receives")
+    forward = of_link or not verdict.directed or where.get("sends")
+    ends = [*(ways if forward else []), *((b, a) for a, b in ways if backward)]
+    ends = [(a, b) for a, b in ends if np.isfinite(logs[a, b])]
+    if not ends:
+        raise NodeprintError(f"no message of {where['node']} was measured", advice="draw the matrix of the fabric")
+    rows = []
+    for a, b in ends:
+        sends = not of_link and a == node
+        beside = [at for at in range(len(logs)) if at not in (a, b)]
+        if of_link:
+            own, peers = link[a, b], np.concatenate([link[a, beside], link[beside, b]])
+        elif sends:
+            own, peers = link[a, b] + out[a], link[beside, b] + out[beside]
+        else:
+            own, peers = link[a, b] + into[b], link[a, beside] + into[beside]
+        peers = peers[np.isfinite(peers)] if np.isfinite(peers).any() else np.array([np.nan])
+        rows.append([own, float(peers.min()), float(np.median(peers)), float(peers.max())])
+    sign = 1 if shown.better == "lower" else -1
+    relative = np.expm1(sign * np.array(rows))  # (place; own, peers' lowest, median and highest)
+    relative[:, 1:] = np.sort(relative[:, 1:], axis=1)
+    unit = shown_unit(shown.unit, np.array(shown.median, dtype=np.float64))
+    values = np.exp(sign * np.array([logs[a, b] for a, b in ends])) / unit.size
+    usual = values / (1 + relative[:, 0])
+    names = tuple(f"{verdict.nodes[a]} to {verdict.nodes[b]}" for a, b in ends)
+    differences = relative[:, 0], relative[:, 1:].T
+    measured = values, usual * (1 + differences[1])
+    title, what = f"{measured_messages(verdict)}, {unit.name or '1'}", "difference from what is expected, %"
+    places, own = ("message from node to node", names), np.ones(len(names), dtype=np.bool_)
+    percent = 100 * differences[0], 100 * differences[1]
+    data = finding_strip(finding, str(where["node"]), places, measured, title, percent, what, own)
+    return data.assign_attrs(peers=len(verdict.nodes) - 1 - of_link)
+
+
+def measured_messages(verdict: FabricVerdict, *, smallest: bool = False) -> str:
+    """Return what is measured of messages between nodes: their time, or the value of a table."""
+    return "time of a message" if smallest or verdict.shown.unit == "ns" else verdict.measurement

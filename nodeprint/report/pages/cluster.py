@@ -20,7 +20,7 @@ from nodeprint.judge.outcome import FleetOutcome, Outcome
 from nodeprint.judge.verdict import Finding, NodeVerdict
 from nodeprint.machine.fingerprint import FIELDS, label
 from nodeprint.report import check_scripts, message_rates, names, text
-from nodeprint.report.figures import matrix
+from nodeprint.report.figures import part_levels
 from nodeprint.report.pages import accepted, medians, method, not_passing, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
@@ -176,7 +176,7 @@ def _machines(campaign: Campaign) -> list[Block]:
     blocks: list[Block] = []
     for name in pictures.machines_in_order(campaign)[: pictures.MOST_MACHINES if shown else 0]:
         measured = campaign.measurements(name, pairs=True) if campaign.packed[name].imported else []
-        structure = matrix.found_at(campaign.levels(measured[0], name), name) if measured else None
+        structure = part_levels.found_at(campaign.levels(measured[0], name), name) if measured else None
         if structure is None:
             continue
         machine = printable(name, 60)

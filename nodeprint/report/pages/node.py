@@ -22,7 +22,7 @@ from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import check_scripts, message_rates, names, readings, text
-from nodeprint.report.figures import curves, matrix
+from nodeprint.report.figures import curves, part_levels
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.pages import accepted, method, pictures
 from nodeprint.report.pages.blocks import (
@@ -258,14 +258,14 @@ def _matrices(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequenc
 def _structure(campaign: Campaign, node: str, measurement: str) -> list[Block]:
     """Describe the groups of CPUs in an imported or unlabeled matrix, with anomalies; without labels in a table."""
     levels = campaign.levels(measurement, node)
-    if matrix.structure_at(levels, node) is None and not campaign.packed[node].imported:
+    if part_levels.structure_at(levels, node) is None and not campaign.packed[node].imported:
         return []
-    seen = matrix.found_at(levels, node)
+    seen = part_levels.found_at(levels, node)
     if seen is None:
         return []
     odd = tuple(Advice(finding.text, finding.advice) for finding in seen.findings)
     summary = structure_sentences.structure_summary(seen)
-    if matrix.structure_at(levels, node) is None:
+    if part_levels.structure_at(levels, node) is None:
         return [Text(summary), *odd]
     header, rows = ("level", "groups", "CPUs in each", "CPUs", "within", "to the next", "stability"), []
     for level, groups in seen.own_groups():

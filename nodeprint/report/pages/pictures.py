@@ -25,18 +25,15 @@ from nodeprint.report import names, text
 from nodeprint.report.figures import (
     curves,
     differences,
-    distributions,
+    drawing,
+    figure_data,
     floorplan,
-    interval_rows,
     matrix,
     matrix_tables,
-    pixels,
+    node_levels,
     render,
-    side_by_side,
     strips,
-    tolerance_band,
 )
-from nodeprint.report.figures import fabric as fabric_figures
 from nodeprint.report.figures.figure_data import title_of
 from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.figures.part_levels import part_levels
@@ -116,7 +113,7 @@ def of_finding(
     try:
         if of_messages:
             places = "messages"
-            data = fabric_figures.own_messages(fabric_figures.of_finding(campaign.verdict.fabric, finding), finding)
+            data = strips.own_messages(strips.messages_of(finding, campaign.verdict.fabric), finding)
         else:
             levels = campaign.levels(finding.measurement, node)
             data = strips.own_places(levels, node, finding, campaign.peers(node, levels))
@@ -146,8 +143,8 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int) -> tup
     tolerance, component = f"{finding.tolerance * 100:.3g}%", names.component(finding.component)
     values = {"component": component, "tolerance": tolerance, "verb": "is" if beyond == 1 else "are"}
     alt = say("alt", "runs", beyond=beyond, runs=len(finding.runs), **values)
-    data = interval_rows.of_finding(finding, share=finding.unit == "share")
-    return (picture(campaign, node, f"runs-{number}", interval_rows.intervals, data, SMALL, alt),)
+    data = differences.of_finding(finding, share=finding.unit == "share")
+    return (picture(campaign, node, f"runs-{number}", differences.intervals, data, SMALL, alt),)
 
 
 # --- matrices ---
@@ -167,7 +164,7 @@ def is_of_messages(quantity: Measured) -> bool:
 def histogram(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
     """Draw the histogram of the pairs' values in a measurement's first matrix."""
     levels = campaign.levels(measurement, node)
-    if len(matrix.drawn_slots(levels.quantity)) > 2:
+    if len(node_levels.drawn_slots(levels.quantity)) > 2:
         yield _histogram(campaign, node, node, measurement, matrix.of_node(levels, node), SMALL)
 
 
@@ -178,13 +175,13 @@ def _histogram(
     called = _called(campaign, node, measurement)
     caption = say("figures", "pairs_counted", node=called, extent=_extent(data), beyond=beyond)
     name = f"{measurement}-histogram" if subject == node else f"{measurement}-histogram-{node}"
-    return picture(campaign, subject, name, distributions.histogram, data, width, caption)
+    return picture(campaign, subject, name, matrix.histogram, data, width, caption)
 
 
 def _is_cut(*matrices: xr.Dataset) -> bool:
     """Tell whether values lie visibly beyond the color scale of their matrix, by a step of its colors or more."""
     for value in (data.value for data in matrices):
-        half = (value.attrs["high"] - value.attrs["low"]) / distributions.BARS / 2
+        half = (value.attrs["high"] - value.attrs["low"]) / matrix.BARS / 2
         if float(value.min()) < value.attrs["low"] - half or float(value.max()) > value.attrs["high"] + half:
             return True
     return False
@@ -199,7 +196,7 @@ def _extent(data: xr.Dataset) -> str:
 def matrices(campaign: Campaign, node: str, measurement: str, width: float = LARGE) -> Iterator[Picture]:
     """Draw a matrix of pairs at each home, the first `width` mm wide, or wider if its numbers then fit."""
     levels = campaign.levels(measurement, node)
-    size = len(matrix.drawn_slots(levels.quantity))
+    size = len(node_levels.drawn_slots(levels.quantity))
     if size < 3:
         return
     for number, home in enumerate(levels.quantity.homes):
@@ -237,7 +234,7 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     """Draw the difference of a node's pairs from its peers; nothing without peers, as among unlike machines."""
     levels = campaign.levels(measurement, node)
     peers, verdict = campaign.peers(node, levels), campaign.verdict.nodes[node]
-    if _is_compared_with_none(verdict) or len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
+    if _is_compared_with_none(verdict) or len(peers) < 2 or len(node_levels.drawn_slots(levels.quantity)) < 3:
         return
     findings = [f for f in verdict.counted if f.measurement == measurement]
     tolerance = _common_tolerance(findings)
@@ -260,7 +257,7 @@ def _extreme(data: xr.Dataset) -> str:
     """Name the CPU with the largest median difference from the peers; or state that none exceeds the tolerance."""
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         by_cpu = np.nanmedian(data.value, axis=1)
-    tolerance = data[tolerance_band.ABOVE].item() if tolerance_band.ABOVE in data.coords else 0.0
+    tolerance = data[figure_data.ABOVE].item() if figure_data.ABOVE in data.coords else 0.0
     least = max(matrix.LEAST_REACH, tolerance)
     if not (np.abs(by_cpu) > least).any():
         return say("alt", "no_cpu", percent=f"{least:.3g}")
@@ -272,7 +269,7 @@ def floor_plan(campaign: Campaign, node: str, measurement: str) -> Iterator[Pict
     """Draw the floor plan of a node in the colors of its latencies."""
     levels = campaign.levels(measurement, node)
     has_labels = levels.quantity.layout.slots[:, SOCKET].max(initial=-1) >= 0
-    if measurement == "coherence-cas" and len(matrix.drawn_slots(levels.quantity)) >= 4 and has_labels:
+    if measurement == "coherence-cas" and len(node_levels.drawn_slots(levels.quantity)) >= 4 and has_labels:
         plan, caption = floorplan.of_pairs(levels, node), say("captions", "floor_plan", node=node)
         yield picture(campaign, node, f"{measurement}-floorplan", floorplan.floorplan, plan, HALF, caption)
 
@@ -291,7 +288,7 @@ def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictu
 
 def width_of_blocks(data: xr.Dataset) -> float:
     """Return the width in mm at which the numbers of a table of blocks fit, limited to the page."""
-    letters = max(len(pixels.short(value)) for value in data.number.to_numpy().ravel().tolist())
+    letters = max(len(drawing.short(value)) for value in data.number.to_numpy().ravel().tolist())
     return min(max(HALF, _NAMES + (_LETTER * letters + _BETWEEN) * data.sizes["row"]), PAGE)
 
 
@@ -446,7 +443,7 @@ def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture
         if len(names_of) < 2 or campaign.verdict.fleet.outcome is FleetOutcome.NO_PEERS:
             continue
         levels = campaign.levels(measurement, names_of[0])
-        if len(matrix.drawn_slots(levels.quantity)) < 3:
+        if len(node_levels.drawn_slots(levels.quantity)) < 3:
             continue
         of_layout = [name for _, members in _kinds(campaign, messages) for name in members if name in levels.rows]
         pair, nodes = _typical_and_farthest(campaign, levels, of_layout), campaign.verdict.nodes
@@ -455,7 +452,7 @@ def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture
         drawn = [matrix.of_node(levels, name) for name in pair]
         titles = [f"{name}, group {group}" if group else name for name, group in zip(pair, groups, strict=True)]
         below = [(_extent(square),) for square in drawn] if messages else ()
-        data = side_by_side.on_one_scale(titles, drawn, text.sentence(levels.title), below)
+        data = matrix.on_one_scale(titles, drawn, text.sentence(levels.title), below)
         first, second = (_called(campaign, name, measurement) for name in pair)
         caption = say("figures", f"two_{key}", first=first, second=second, what=text.measured(measurement))
         finding = next((of for of in nodes[pair[1]].counted if of.measurement == measurement), None)
@@ -472,9 +469,9 @@ def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture
         elif _is_cut(*data):
             caption += say("figures", "two_beyond")
         name = "two-nodes-messages" if messages else "two-nodes"
-        yield picture(campaign, CLUSTER, name, side_by_side.side_by_side, data, PAGE, caption)
+        yield picture(campaign, CLUSTER, name, matrix.side_by_side, data, PAGE, caption)
         if messages:
-            for name, square in zip(pair, distributions.on_one_scale(data), strict=True):
+            for name, square in zip(pair, matrix.counted_alike(data), strict=True):
                 yield _histogram(campaign, CLUSTER, name, measurement, square, HALF)
 
 
@@ -528,7 +525,7 @@ def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[P
         levels = campaign.levels(measurement, names_of[0])
         peers = campaign.peers("", levels, campaign.verdict.nodes[names_of[0]].group)
         compared = [n for n in names_of if not _is_compared_with_none(nodes[n])]
-        if len(compared) < 3 or len(peers) < 2 or len(matrix.drawn_slots(levels.quantity)) < 3:
+        if len(compared) < 3 or len(peers) < 2 or len(node_levels.drawn_slots(levels.quantity)) < 3:
             continue
         shown, of_kind = (
             compared[:_MOST_MAPS],
@@ -537,7 +534,7 @@ def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[P
         marked = [name for name in compared if any(f.measurement in of_kind for f in nodes[name].counted)]
         findings = [f for name in compared for f in nodes[name].counted if f.measurement == measurement]
         tolerance = _common_tolerance(findings)
-        data = side_by_side.difference_maps(levels, shown, peers=peers, marked=marked, tolerance=tolerance)
+        data = matrix.difference_maps(levels, shown, peers=peers, marked=marked, tolerance=tolerance)
         order = say("figures", "maps_findings") if any(name in marked for name in shown) else ""
         if is_split:
             data = data.assign_coords(node=[f"{nodes[name].group}: {name}" for name in shown])
@@ -548,7 +545,7 @@ def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[P
         if of_job := [called for name in shown if (called := _called(campaign, name, measurement)) != name]:
             caption += say("figures", "maps_of_job", nodes=names.listed(of_job))
         name = "difference-maps-messages" if messages else "difference-maps"
-        yield picture(campaign, CLUSTER, name, side_by_side.maps, data, PAGE, caption)
+        yield picture(campaign, CLUSTER, name, matrix.maps, data, PAGE, caption)
 
 
 def _compared(campaign: Campaign, messages: bool) -> Iterator[tuple[str, list[str]]]:
@@ -585,13 +582,13 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
             below = [medians(nodes[name].classes, measurement) for name in on_page]
             title = text.sentence(campaign.levels(measurement, on_page[0]).title)
             titles = [printable(name, 60) for name in on_page]
-            data = side_by_side.on_one_scale(titles, drawn, title, below, among=every)
+            data = matrix.on_one_scale(titles, drawn, title, below, among=every)
             caption = say("figures", "machines", measured=_title(measurement))
             if any(str(name).startswith("found_") for data_of_node in drawn for name in data_of_node.coords):
                 caption += say("figures", "unlabeled")
             alt = f"{caption} " + "; ".join(f"{n}: {', '.join(m)}" for n, m in zip(on_page, below, strict=True)) + "."
             name = f"machines-{measurement}" + (f"-{start // _ON_A_PAGE + 1}" if start else "")
-            shown.append(picture(campaign, CLUSTER, name, side_by_side.side_by_side, data, PAGE, caption, alt))
+            shown.append(picture(campaign, CLUSTER, name, matrix.side_by_side, data, PAGE, caption, alt))
         if beyond := members[MOST_MACHINES:]:
             left_out[say("left_out_room")] = beyond
     return shown, " ".join(say("left_out", nodes=names.nodes(on), why=why) for why, on in left_out.items())
@@ -670,9 +667,9 @@ def over_time(campaign: Campaign) -> Iterator[Picture]:
     middle = float(np.median([figure.median_ns for figure in figures.values()]))
     title = ", ".join(filter(None, (text.measured(measurement), kind, homes.named(home))))
     values = {name: 100 * (figure.median_ns / middle - 1) for name, figure in figures.items()}
-    row = interval_rows.in_order(values, started, f"{title}, %", "time of the first run", _marked(campaign))
+    row = differences.in_order(values, started, f"{title}, %", "time of the first run", _marked(campaign))
     caption = say("captions", "in_order", what=text.sentence(title))
-    yield picture(campaign, CLUSTER, "by-time", interval_rows.intervals, row, PAGE, caption)
+    yield picture(campaign, CLUSTER, "by-time", differences.points, row, PAGE, caption)
 
 
 def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
@@ -680,7 +677,7 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
     fabric = campaign.verdict.fabric[number]
     if not np.isfinite(np.array(fabric.shown.median, dtype=np.float64)).any():
         return
-    data = fabric_figures.medians(fabric)
+    data = matrix_tables.messages(fabric)
     unit = data.value.attrs["units"]
     title = say("figures", "messages_from", measured=_title(fabric.measurement))
     marked = say("figures", "messages_marked") if "marked" in data.coords else ""
@@ -690,14 +687,14 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
     yield picture(campaign, CLUSTER, stem, matrix.matrix, data, HALF, caption, alt)
     counted = "the time of a message" if fabric.partition else printable(fabric.measurement, 60)
     caption = say("figures", "messages_counted", what=counted, unit=unit)
-    yield picture(campaign, CLUSTER, f"{stem}-histogram", distributions.histogram, data, HALF, caption, alt)
+    yield picture(campaign, CLUSTER, f"{stem}-histogram", matrix.histogram, data, HALF, caption, alt)
     if not fabric.by_size:
         return
-    data = fabric_figures.medians(fabric, smallest=True)
+    data = matrix_tables.messages(fabric, smallest=True)
     if np.isfinite(data.value).any():
         caption = say("figures", "messages_smallest", size=names.message_size(fabric.by_size[0].message_bytes))
         yield picture(campaign, CLUSTER, f"{stem}-smallest", matrix.matrix, data, HALF, caption)
     for name in ("time", "bandwidth"):
-        data_of_curve = fabric_figures.over_sizes(fabric, bandwidth=name == "bandwidth")
+        data_of_curve = curves.of_links(fabric, bandwidth=name == "bandwidth")
         caption = say("figures", "messages_over_size", what=name)
         yield picture(campaign, CLUSTER, f"{stem}-{name}", curves.curve, data_of_curve, HALF, caption)

@@ -14,8 +14,8 @@ from nodeprint.data.places.layout import CCX, QUADRANT, SOCKET, THREAD, Layout, 
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names, text
-from nodeprint.report.figures.matrix import at_first_home, structure_at
-from nodeprint.report.figures.node_levels import NodeLevels
+from nodeprint.report.figures.node_levels import NodeLevels, at_first_home
+from nodeprint.report.figures.part_levels import structure_at
 from nodeprint.report.text import changed
 from nodeprint.settings.texts import say
 from nodeprint.stats.robust import median_of_passes

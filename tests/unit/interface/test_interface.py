@@ -27,7 +27,7 @@ from nodeprint.interface import export
 from nodeprint.interface.open_campaign import OpenCampaign
 from nodeprint.judge.outcome import Outcome
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report.figures import interval_rows, strips, tolerance_band
+from nodeprint.report.figures import differences, figure_data, strips
 from nodeprint.simulate import Plan, write
 
 SLOW = "node002"
@@ -154,7 +154,7 @@ def test_campaign_without_verdict_says_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(NodeprintError, match="nodeprint judge"):
         fresh.deviations()
     with pytest.raises(NodeprintError, match="nodeprint judge"):
-        fresh.plot.agreements()
+        fresh.plot.effect("node000")
     with pytest.raises(NodeprintError, match="not a campaign directory"):
         nodeprint.open(tmp_path / "absent")
 
@@ -166,14 +166,12 @@ Drawn = Callable[[OpenCampaign, Axes], Axes]
     "draw",
     [
         lambda campaign, ax: campaign.plot.matrix(SLOW, ax=ax),
-        lambda campaign, ax: campaign.plot.classes(SLOW, ax=ax),
         lambda campaign, ax: campaign.plot.strip(SLOW, ax=ax),
         lambda campaign, ax: campaign.plot.numa(SLOW, ax=ax),
-        lambda campaign, ax: campaign.plot.agreements(ax=ax),
         lambda campaign, ax: campaign.plot.maps(ax=ax),
         lambda campaign, ax: campaign.plot.finding(SLOW, ax=ax),
     ],
-    ids=["matrix", "classes", "strip", "numa", "agreements", "maps", "finding"],
+    ids=["matrix", "strip", "numa", "maps", "finding"],
 )
 @pytest.mark.parametrize("columns", [1, 2])
 def test_nothing_is_cut_on_plain_axes(campaign: OpenCampaign, draw: Drawn, columns: int) -> None:
@@ -195,22 +193,18 @@ def test_figures_draw_on_given_axes_and_on_their_own(campaign: OpenCampaign) -> 
     assert campaign.plot.matrix(SLOW, ax=ax) is ax
     assert ax.images and ax.get_xlabel() == "CPU"
     plot = campaign.plot
-    component = export.deviation_rows(campaign.deviations()).iloc[0]
     for drawn in (
         plot.difference(SLOW),
         plot.quadrants(SLOW),
-        plot.classes(SLOW),
         plot.floorplan(SLOW),
         plot.strip(SLOW),
         plot.floorplan(SLOW, "clock-together"),
         plot.numa(SLOW),
         plot.effect(SLOW),
         plot.finding(SLOW),
-        plot.agreements(),
         plot.maps(),
         plot.side_by_side("node000", SLOW),
         plot.side_by_side(SLOW),
-        plot.forest(component.measurement, component.component_type, component.place),
     ):
         assert drawn.has_data() or drawn.texts
     with pytest.raises(NodeprintError, match="node000 has 0 findings"):
@@ -222,10 +216,10 @@ def test_every_finding_of_the_judge_is_drawn_beyond_its_own_tolerance(campaign: 
         levels = campaign.levels(finding.measurement, SLOW)
         data = strips.own_places(levels, SLOW, finding)
         side = np.sign(finding.effect)
-        tolerance = data[tolerance_band.ABOVE if side > 0 else tolerance_band.BELOW].item()
+        tolerance = data[figure_data.ABOVE if side > 0 else figure_data.BELOW].item()
         assert side * np.nanmean(data.value_0) > tolerance, finding
         assert tolerance == pytest.approx(100 * finding.tolerance)
-        assert tolerance_band.text(interval_rows.of_finding(finding)) == tolerance_band.text(data)
+        assert figure_data.tolerance_text(differences.of_finding(finding)) == figure_data.tolerance_text(data)
 
 
 #: No name of anything, and no number of a finding or home.
@@ -294,7 +288,7 @@ def test_wrong_arguments_of_every_function_end_in_a_sentence(campaign: OpenCampa
 
 
 def test_what_is_not_of_pairs_or_names_nothing_is_said(campaign: OpenCampaign) -> None:
-    for draw in (campaign.plot.classes, campaign.plot.quadrants, campaign.plot.matrix, campaign.plot.difference):
+    for draw in (campaign.plot.quadrants, campaign.plot.matrix, campaign.plot.difference):
         with pytest.raises(NodeprintError, match="chase-latency does not measure pairs of CPUs"):
             draw("node000", "chase-latency")
     for empty in (campaign.plot.side_by_side, campaign.plot.fabric):

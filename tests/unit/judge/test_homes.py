@@ -19,8 +19,7 @@ from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.reduction import reduce
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.report import verdict_files
-from nodeprint.report.figures import matrix
-from nodeprint.report.figures.node_levels import levels
+from nodeprint.report.figures import node_levels
 from nodeprint.simulate import Plan, Variation, fleet, write
 from tests.support import printed
 
@@ -55,11 +54,11 @@ def test_a_core_is_named_once_and_nobody_else(both: Path) -> None:
 
 
 def test_each_matrix_is_symmetric_between_its_sockets(both: Path) -> None:
-    of_node = levels(packed.read(both), "coherence-cas", "node000")
+    of_node = node_levels.levels(packed.read(both), "coherence-cas", "node000")
     assert of_node.quantity.homes == (homes.NEAR, homes.FAR)
-    slots = matrix.drawn_slots(of_node.quantity)
+    slots = node_levels.drawn_slots(of_node.quantity)
     for home in of_node.quantity.homes:
-        values = matrix.square_of(of_node.quantity, of_node.of("node000"), home, slots)
+        values = node_levels.square_of(of_node.quantity, of_node.of("node000"), home, slots)
         sockets = [values[start : start + 16, start : start + 16] for start in (0, 16)]
         assert np.nanmedian(sockets[0]) == pytest.approx(np.nanmedian(sockets[1]), rel=0.02)
 

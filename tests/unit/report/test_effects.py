@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from nodeprint.judge.outcome import Certainty
 from nodeprint.report import names
-from nodeprint.report.figures import interval_rows, strips
+from nodeprint.report.figures import differences, strips
 from nodeprint.report.figures.node_levels import levels, median_of_runs
 from tests.support.fleets import judged, made
 
@@ -20,7 +20,7 @@ def test_what_a_job_does_not_show_is_drawn_as_the_job_that_shows_it_most(state: 
     healthy = replace(second, effect=0.0, shows=False) if intermittent else second
     deciding = 0 if intermittent or first.effect > second.effect else 1
     finding = replace(finding, state=state, effect=finding.by_job[deciding].effect, by_job=(first, healthy))
-    data = interval_rows.of_finding(finding)
+    data = differences.of_finding(finding)
     assert (finding.deciding, int(data.marked.values.argmax())) == (deciding, deciding)
     assert data.attrs["heading"].startswith(f"{names.signed(finding.effect)}: ")
     drawn = levels(made("node003: core 17 +12%", jobs=2), finding.measurement, "node003")
@@ -33,4 +33,4 @@ def test_heading_of_an_effect_has_the_effect_that_its_factor_is_of() -> None:
     """Of an intermittent difference that only some runs of a job show, the effect is theirs and not the job's."""
     (finding,) = judged("node003: core 17 +12%").verdict.nodes["node003"].findings
     finding = replace(finding, state=Certainty.INTERMITTENT, effect=0.436, tolerance=0.106)
-    assert interval_rows.of_finding(finding).attrs["heading"].startswith("+43.6%: 4.1 times its tolerance")
+    assert differences.of_finding(finding).attrs["heading"].startswith("+43.6%: 4.1 times its tolerance")

@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from msgspec import structs
 
+from nodeprint.data.places.layout import QUADRANT
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Outcome
@@ -28,17 +29,13 @@ from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures import (
     curves,
     differences,
-    distributions,
-    fabric,
+    figure_data,
     floorplan,
-    interval_rows,
     matrix,
     matrix_tables,
     node_levels,
     render,
-    side_by_side,
     strips,
-    tolerance_band,
 )
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.figure_data import named, table, title_of
@@ -84,39 +81,36 @@ def figures(machine: str) -> dict[str, Drawing]:
     )
     clock = levels_of("clock-together", "node002: core 17 +8%", machine=machine)
     square = matrix.of_node(pairs, "node002")
-    crossing = matrix_tables.quadrants(pairs, "node002")
+    crossing = matrix_tables.blocks(pairs, "node002", (QUADRANT,))
     nodes = list(pairs.rows)
-    near = {name: (0.01 * number, -0.02, 0.01 * number + 0.02) for number, name in enumerate(nodes)}
     sizes = 2.0 ** np.arange(12, 30)
     line = curves.line("node002", sizes, sizes**0.2)
     curve = curves.lines([line], "working set, bytes", "latency, ns", log_x=True, log_y=True)
     times = {name: 112.0 + number for number, name in enumerate(nodes)}
     drawn: dict[str, Drawing] = {
-        "classes": (distributions.classes, distributions.by_class(pairs, "node002")),
-        "histogram": (distributions.histogram, square),
+        "histogram": (matrix.histogram, square),
         "strip": (strips.strip, strips.by_cpu(clock, "node002", marked=[17])),
         "strips": (strips.strip, strips.in_rows([strips.by_cpu(clock, "node002")] * 3)[0]),
         "numa": (matrix.matrix, matrix_tables.numa(memory, "node002")),
-        "floor plan": (floorplan.floorplan, floorplan.of_pairs(pairs, "node002", marked=[17])),
+        "floor plan": (floorplan.floorplan, floorplan.of_pairs(pairs, "node002")),
         "clock plan": (floorplan.floorplan, floorplan.of_cells(clock, "node002")),
         "curve": (curves.curve, curve),
         "maps": (
-            side_by_side.maps,
-            side_by_side.difference_maps(pairs, nodes, marked=["node002"], tolerance=TOLERANCE),
+            matrix.maps,
+            matrix.difference_maps(pairs, nodes, marked=["node002"], tolerance=TOLERANCE),
         ),
-        "forest": (interval_rows.intervals, interval_rows.of_nodes(near, "core 17, %", 100 * TOLERANCE, ["node002"])),
         "order": (
-            interval_rows.intervals,
-            interval_rows.in_order(times, {}, "median, ns", "nodes in order", ["node002"]),
+            differences.points,
+            differences.in_order(times, {}, "median, ns", "nodes in order", ["node002"]),
         ),
         "side by side": (
-            side_by_side.side_by_side,
-            side_by_side.on_one_scale(["a", "b"], [square, square], pairs.title),
+            matrix.side_by_side,
+            matrix.on_one_scale(["a", "b"], [square, square], pairs.title),
         ),
         "matrix": (matrix.matrix, matrix.of_node(pairs, "node002")),
         "far home": (matrix.matrix, matrix.of_node(pairs, "node002", 10_000)),
         "difference": (matrix.matrix, matrix.difference(pairs, "node002", tolerance=TOLERANCE, marked=[17])),
-        "effect": (interval_rows.intervals, interval_rows.of_finding(finding)),
+        "effect": (differences.intervals, differences.of_finding(finding)),
         "own pairs": (strips.strip, strips.own_places(pairs, "node002", finding)),
         "own cells": (strips.strip, strips.own_places(memory, "node002", cells)),
     }
@@ -148,12 +142,12 @@ def long_names() -> dict[str, Drawing]:
     each = [curves.line(name, sizes, sizes) for name in classes]
     messages_over = curves.lines(each, "message, bytes", "ns", log_x=True, log_y=True)
     return {
-        "hosts": (matrix.matrix, fabric.medians(messages)),
+        "hosts": (matrix.matrix, matrix_tables.messages(messages)),
         "in tolerances": (
             differences.differences,
             differences.differences_of(rows, {}, "in tolerances", hosts[3:4]),
         ),
-        "course": (curves.curve, course.assign_coords(tolerance_band.coordinates(1.0, 1.0, "1"))),
+        "course": (curves.curve, course.assign_coords(figure_data.tolerance_coordinates(1.0, 1.0, "1"))),
         "messages": (curves.curve, messages_over),
     }
 
@@ -173,8 +167,8 @@ def test_long_names_side_by_side_have_two_lines_and_are_whole() -> None:
     levels = levels_of("coherence-cas")
     square = matrix.of_node(levels, "node002")
     name = "Dual Intel Xeon Gold 6242, measured by night"
-    data = side_by_side.on_one_scale([name, "b", "c"], [square] * 3, levels.title)
-    drawn = render.figure(side_by_side.side_by_side, data, STYLE, 180.0)
+    data = matrix.on_one_scale([name, "b", "c"], [square] * 3, levels.title)
+    drawn = render.figure(matrix.side_by_side, data, STYLE, 180.0)
     titles = [ax.get_title(loc="left") for ax in drawn.axes]
     assert titles[0].count("\n") == 1 and titles[0].replace("\n", " ") == name and titles[1:] == ["b", "c"]
 
@@ -276,7 +270,9 @@ def test_matrix_has_the_values_of_the_node_in_both_halves() -> None:
 def test_matrix_names_parts_of_the_machine() -> None:
     data = matrix.of_node(levels_of("coherence-cas"), "node002")
     assert [level.name for level in part_levels(data, "b")] == ["CCX", "CCD", "quadrant", "socket"]
-    slots = levels_of("coherence-cas").quantity.layout.slots[matrix.drawn_slots(levels_of("coherence-cas").quantity)]
+    slots = levels_of("coherence-cas").quantity.layout.slots[
+        node_levels.drawn_slots(levels_of("coherence-cas").quantity)
+    ]
     for end, (column, name) in product("ab", enumerate(("socket", "quadrant", "ccd", "ccx"))):
         assert np.array_equal(data[f"{name}_{end}"], slots[:, column])
 
@@ -351,8 +347,8 @@ def test_effect_shows_its_own_tolerance_and_every_run() -> None:
     finding = finding_of_pairs(
         levels, "node002", Component("core", "core-near"), [(17, 20)], effect=0.08, tolerance=TOLERANCE
     )
-    data = interval_rows.of_finding(finding)
-    drawn = render.figure(interval_rows.intervals, data, STYLE, 88.0)
+    data = differences.of_finding(finding)
+    drawn = render.figure(differences.intervals, data, STYLE, 88.0)
     titles = " ".join(text.get_text() for text in texts_of(drawn))
     assert "2.0 times its tolerance, ±4%" in titles
     assert len(table(data)) == 6
@@ -377,7 +373,7 @@ def test_heading_of_an_effect_fits_a_small_figure(
     finding = finding_of_cells(
         levels, Component("memory", "memory_node"), [{"memory_node": 1}], effect=effect, tolerance=tolerance
     )
-    drawn = render.figure(interval_rows.intervals, interval_rows.of_finding(finding), STYLE, pictures.SMALL)
+    drawn = render.figure(differences.intervals, differences.of_finding(finding), STYLE, pictures.SMALL)
     title = next(text for text in texts_of(drawn) if text.get_text() == heading)
     with STYLE.applied():
         drawn.draw_without_rendering()
@@ -391,7 +387,7 @@ def test_figures_of_a_rate_have_the_tolerance_of_each_side() -> None:
     for effect, tolerance in ((-0.2, 1 - 1 / 1.05), (0.2, 0.05)):
         finding = finding_of_cells(rates, component, [{"memory_node": 1}], effect=effect, tolerance=tolerance)
         places = strips.own_places(rates, "node002", finding)
-        for draw, data in ((strips.strip, places), (interval_rows.intervals, interval_rows.of_finding(finding))):
+        for draw, data in ((strips.strip, places), (differences.intervals, differences.of_finding(finding))):
             drawn = render.figure(draw, data, STYLE, 88.0)
             tolerance_text = "-4.76 to +5%" if draw is strips.strip else "-4.76%" if effect < 0 else "+5%"
             assert f"tolerance {tolerance_text}" in " ".join(text.get_text() for text in texts_of(drawn)).replace(
@@ -408,7 +404,7 @@ def test_figures_of_a_rate_have_the_tolerance_of_each_side() -> None:
     of_pairs = finding_of_pairs(
         times, "node002", Component("core", "core-near"), [(17, 20)], effect=0.08, tolerance=TOLERANCE
     )
-    assert tolerance_band.text(strips.own_places(times, "node002", of_pairs)) == "±4%"
+    assert figure_data.tolerance_text(strips.own_places(times, "node002", of_pairs)) == "±4%"
 
 
 def test_far_nodes_have_plain_numbers_on_the_axis_and_their_names_inside_the_figure() -> None:
@@ -429,8 +425,8 @@ def test_far_nodes_have_plain_numbers_on_the_axis_and_their_names_inside_the_fig
 
 def test_names_of_marked_nodes_do_not_overlap() -> None:
     nodes = {f"rack-07-node-{number:03}": 100.0 + number for number in range(60)}
-    data = interval_rows.in_order(nodes, {}, "same socket: median, ns", "order", list(nodes)[5:20])
-    drawn = render.figure(interval_rows.intervals, data, STYLE, 180.0)
+    data = differences.in_order(nodes, {}, "same socket: median, ns", "order", list(nodes)[5:20])
+    drawn = render.figure(differences.points, data, STYLE, 180.0)
     with STYLE.applied():
         boxes = sorted((t.get_window_extent() for t in texts_of(drawn) if "rack" in t.get_text()), key=lambda b: b.x0)
         inside = drawn.get_tightbbox()
@@ -439,9 +435,9 @@ def test_names_of_marked_nodes_do_not_overlap() -> None:
 
 
 def test_letters_that_the_font_lacks_are_no_news_for_a_terminal() -> None:
-    data = interval_rows.in_order({"名前": 1.0, "node001": 2.0}, {}, "median, ns", "order", ["名前"])
+    data = differences.in_order({"名前": 1.0, "node001": 2.0}, {}, "median, ns", "order", ["名前"])
     with warnings.catch_warnings(action="error"):
-        render.svg(render.figure(interval_rows.intervals, data, STYLE, 88.0), STYLE)
+        render.svg(render.figure(differences.points, data, STYLE, 88.0), STYLE)
 
 
 def test_style_on_top_changes_letters_and_refuses_small_ones(tmp_path: Path) -> None:
@@ -531,13 +527,13 @@ def test_messages_between_nodes_over_size_have_a_line_for_each_kind_of_link() ->
         for within, ns in zip((True, False), of_size, strict=True)
     )
     made = verdicts.fabric(by_size=by_size, places=("leaf0", "leaf0", "leaf1"), smallest_ns=((np.nan, 2e3, 2e3),) * 3)
-    bandwidth = fabric.over_sizes(made, bandwidth=True)
+    bandwidth = curves.of_links(made, bandwidth=True)
     assert bandwidth.line.to_numpy().tolist() == ["within a switch or rack", "between switches or racks"]
     np.testing.assert_allclose(bandwidth.value[1], [8 / 3e3, (1 << 20) / 2e5])
     assert (bandwidth.low < bandwidth.high).all()
     unknown = structs.replace(made, by_size=by_size[::2], places=("",) * 3)
-    assert fabric.over_sizes(unknown).line.to_numpy().tolist() == ["all links"]
-    judged, smallest = fabric.medians(made), fabric.medians(made, smallest=True)
+    assert curves.of_links(unknown).line.to_numpy().tolist() == ["all links"]
+    judged, smallest = matrix_tables.messages(made), matrix_tables.messages(made, smallest=True)
     assert [title_of(data.value) for data in (judged, smallest)] == [
         "time of a message of 1 MiB, µs",
         "time of a message of 8 B, ns",

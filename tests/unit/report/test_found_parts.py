@@ -12,11 +12,10 @@ from matplotlib.collections import LineCollection
 from nodeprint.data.places.layout import SOCKET
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report.figures import distributions, matrix, node_levels, render
+from nodeprint.report.figures import matrix, node_levels, render
 from nodeprint.report.figures import style as styles
-from nodeprint.report.figures.matrix import in_groups
 from nodeprint.report.figures.node_levels import NodeLevels
-from nodeprint.report.figures.part_levels import PartLevel, part_levels
+from nodeprint.report.figures.part_levels import PartLevel, found_at, in_groups, part_levels, structure_at
 from nodeprint.report.text import structure_sentences
 from nodeprint.simulate import Plan, fleet
 from nodeprint.structure.found import FoundLevel, PairClass, Structure
@@ -76,23 +75,13 @@ def test_labeled_machines_are_searched_where_they_are_asked() -> None:
     of = levels(labeled=True)
     matrix.of_node(of, NODE)
     assert not of.found
-    assert structure_sentences.structure_summary(matrix.found_at(of, NODE)).startswith("16 groups of 4 CPUs: ")  # type: ignore[arg-type]
+    assert structure_sentences.structure_summary(found_at(of, NODE)).startswith("16 groups of 4 CPUs: ")  # type: ignore[arg-type]
 
 
 def test_levels_of_unlike_sockets_have_a_median_for_each() -> None:
     of = levels(labeled=False, slow_socket=2.0)
-    seen = matrix.structure_at(of, NODE)
+    seen = structure_at(of, NODE)
     assert seen is not None
     first = [pairs.median_ns for pairs in seen.levels[0].within]
     assert len(first) == 2
     assert max(first) == pytest.approx(2 * min(first), rel=0.05)
-
-
-@pytest.mark.parametrize("slow", [1.0, 2.0])
-def test_a_class_of_unlike_sockets_is_a_shape_for_each(slow: float) -> None:
-    data = distributions.by_class(levels(labeled=True, slow_socket=slow), NODE)
-    labels = list(dict.fromkeys(data.label.to_numpy().tolist()))
-    apart = [label for label in labels if "same socket, socket 0" in label]
-    assert bool(apart) == (slow > 1)
-    assert all(label.endswith("2.0 times") for label in apart)
-    assert any(label.startswith("other socket\n") for label in labels)

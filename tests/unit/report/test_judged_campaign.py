@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from nodeprint.judge.judge import judge
 from nodeprint.judge.outcome import Certainty, Outcome
 from nodeprint.machine.topology.presets import preset
-from nodeprint.report.figures import distributions, matrix
+from nodeprint.report.figures import matrix
 from nodeprint.report.figures.node_levels import levels, median_of_runs
 from nodeprint.report.pages import pictures
 from nodeprint.report.pages.judged_campaign import Campaign
@@ -59,7 +59,7 @@ def test_messages_between_cores_of_two_nodes_are_on_one_scale_with_their_histogr
     for level in ("CCX", "socket"):
         assert f">{level}<" in matrices.svg
     square = [matrix.of_node(drawn, node) for node in names]
-    assert len({data.attrs["most"] for data in distributions.on_one_scale(square)}) == 1
+    assert len({data.attrs["most"] for data in matrix.counted_alike(square)}) == 1
     (cas,) = pictures.two_nodes(campaign)
     assert cas.name != matrices.name
     assert pictures.between_cores(campaign, "node002", messages=True) == ["linktest-node"]
