@@ -184,71 +184,63 @@
 
   const levelsOf = (machine) => [...new Set(machine.components.map(([level]) => level))];
 
-  // What is drawn beside the cells, as lines and words that a canvas and an SVG have alike.
-  function marks() {
-    const { row, column, size, side, cell } = frame(), out = { lines: [], words: [], brackets: [] };
+  const escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;");
+  const box = (x, y, width, height, look) => `<rect x="${x}" y="${y}" width="${width}" height="${height}" ${look}/>`;
+  const word = (x, y, anchor, text) => `<text x="${x}" y="${y}" text-anchor="${anchor}">${escaped(text)}</text>`;
+
+  // The cells with their parts, names and scale: elements of the SVG on the page and in a file.
+  function elements() {
+    const { row, column, size, side, cell } = frame(), outlines = [], out = [];
+    out.push(`<image href="${picture().toDataURL()}" x="${LEFT}" y="${TOP}" width="${side}" height="${side}" style="image-rendering:pixelated"/>`);
     for (const [, start, stop] of view.machine.components) {
       const [x, y] = [start - column, start - row], w = stop - start;
       if (w === view.n || x + w <= 0 || y + w <= 0 || x >= size || y >= size) continue;
       const [l, t] = [Math.max(0, x), Math.max(0, y)], [r, b] = [Math.min(size, x + w), Math.min(size, y + w)];
-      out.lines.push([LEFT + l * cell, TOP + t * cell, (r - l) * cell, (b - t) * cell]);
+      outlines.push(box(LEFT + l * cell, TOP + t * cell, (r - l) * cell, (b - t) * cell, ""));
     }
+    for (const pen of ['stroke="#fff" stroke-width="1.6"', 'stroke="#000" stroke-width="0.6"']) out.push(`<g fill="none" ${pen}>`, ...outlines, "</g>");
     levelsOf(view.machine).forEach((level, number) => {
       const y = TOP - 6 - number * LEVEL, parts = view.machine.components.filter((part) => part[0] === level);
-      out.words.push([LEFT - 5, y + 3, "end", level]);
+      out.push(word(LEFT - 5, y + 3, "end", level));
       let free = -Infinity; // where the last number ends
       for (const [, start, stop, label] of parts) {
         const [l, r] = [Math.max(0, start - column), Math.min(size, stop - column)], middle = LEFT + ((l + r) / 2) * cell;
         if (r <= l) continue;
-        out.brackets.push([LEFT + l * cell + 1, y + 4, LEFT + r * cell - 1, y + 4]);
+        out.push(`<path d="M${LEFT + l * cell + 1} ${y + 4}H${LEFT + r * cell - 1}" stroke="#5b6570"/>`);
         const half = 4 * String(label).length;
-        if (middle - half > free) { out.words.push([middle, y + 2, "middle", label]); free = middle + half + 2; }
+        if (middle - half > free) { out.push(word(middle, y + 2, "middle", label)); free = middle + half + 2; }
       }
     });
-    for (const k of ticks(column, size)) out.words.push([LEFT + (k + 0.5) * cell, TOP + side + 14, "middle", view.machine.cpus[column + k]]);
-    for (const k of ticks(row, size)) out.words.push([LEFT - 5, TOP + (k + 0.5) * cell + 4, "end", view.machine.cpus[row + k]]);
-    out.words.push([LEFT + side / 2, TOP + side + 34, "middle", "CPU"], [2, TOP + side / 2, "start", "CPU"]);
-    for (let i = 0; i <= 4; i++) out.words.push([LEFT + side + 30, TOP + 10 + (side - 10) * (1 - i / 4), "start", (view.low + ((view.high - view.low) * i) / 4).toPrecision(3)]);
+    for (const k of ticks(column, size)) out.push(word(LEFT + (k + 0.5) * cell, TOP + side + 14, "middle", view.machine.cpus[column + k]));
+    for (const k of ticks(row, size)) out.push(word(LEFT - 5, TOP + (k + 0.5) * cell + 4, "end", view.machine.cpus[row + k]));
+    out.push(word(LEFT + side / 2, TOP + side + 34, "middle", "CPU"), word(2, TOP + side / 2, "start", "CPU"));
+    const at = (share) => view.low + share * (view.high - view.low), step = side / 64;
+    for (let k = 0; k < 64; k++) out.push(box(LEFT + side + 10, TOP + side - (k + 1) * step, 14, step + 0.5, `fill="rgb(${colorOf(at((k + 0.5) / 64))})"`));
+    for (let i = 0; i <= 4; i++) out.push(word(LEFT + side + 30, TOP + 10 + (side - 10) * (1 - i / 4), "start", at(i / 4).toPrecision(3)));
     return out;
   }
 
   function paint() {
-    const { side, cell, row, column } = frame(), map = byId("map"), ratio = window.devicePixelRatio || 1;
-    const [width, height] = [LEFT + side + RIGHT, TOP + side + BOTTOM];
-    [map.width, map.height] = [width * ratio, height * ratio];
-    map.style.width = `${width}px`;
-    map.style.height = `${height}px`;
-    const at = map.getContext("2d");
-    at.scale(ratio, ratio);
-    at.fillStyle = "#fff";
-    at.fillRect(0, 0, width, height);
-    at.imageSmoothingEnabled = false;
-    at.drawImage(picture(), LEFT, TOP, side, side);
-    const { lines, words, brackets } = marks();
-    [at.strokeStyle, at.lineWidth] = ["#5b6570", 1];
-    for (const [x, y, toX, toY] of brackets) { at.beginPath(); at.moveTo(x, y); at.lineTo(toX, toY); at.stroke(); }
-    for (const [color, wide] of [["#fff", 1.6], ["#000", 0.6]]) {
-      [at.strokeStyle, at.lineWidth] = [color, wide];
-      for (const line of lines) at.strokeRect(...line);
-    }
-    for (let y = 0; y < side; y++) {
-      at.fillStyle = `rgb(${colorOf(view.low + (1 - y / side) * (view.high - view.low))})`;
-      at.fillRect(LEFT + side + 10, TOP + y, 14, 1.5);
-    }
-    [at.fillStyle, at.font] = ["#1c2329", "12px sans-serif"];
-    for (const [x, y, anchor, word] of words) { at.textAlign = anchor === "middle" ? "center" : anchor; at.fillText(word, x, y); }
+    const { side } = frame(), map = byId("map");
+    map.setAttribute("width", LEFT + side + RIGHT);
+    map.setAttribute("height", TOP + side + BOTTOM);
+    map.innerHTML = [...elements(), '<g id="over"></g>'].join("");
+    mark();
+  }
+
+  // The pair under the pointer and the area that is dragged over, which change alone with every movement.
+  function mark() {
+    const { side, cell, row, column } = frame(), out = [];
     if (cursor) {
-      const [x, y] = [LEFT + (cursor.column - column) * cell, TOP + (cursor.row - row) * cell];
-      [at.strokeStyle, at.lineWidth] = ["#000", 1.5];
-      at.strokeRect(x - 1, y - 1, cell + 2, cell + 2);
-      at.fillStyle = "rgba(0,0,0,.3)";
-      at.fillRect(LEFT, y + cell / 2, x - LEFT, 1);
-      at.fillRect(x + cell / 2, y + cell, 1, TOP + side - y - cell);
+      const [x, y] = [LEFT + (cursor.column - column) * cell, TOP + (cursor.row - row) * cell], shade = 'fill="#000" opacity="0.3"';
+      out.push(box(x - 1, y - 1, cell + 2, cell + 2, 'fill="none" stroke="#000" stroke-width="1.5"'));
+      out.push(box(LEFT, y + cell / 2, x - LEFT, 1, shade), box(x + cell / 2, y + cell, 1, TOP + side - y - cell, shade));
     }
     if (dragged && dragged.far) {
-      [at.strokeStyle, at.lineWidth] = ["#1f5fa8", 2];
-      at.strokeRect(dragged.x, dragged.y, dragged.toX - dragged.x, dragged.toY - dragged.y);
+      const { x, y, toX, toY } = dragged;
+      out.push(box(Math.min(x, toX), Math.min(y, toY), Math.abs(toX - x), Math.abs(toY - y), 'fill="none" stroke="#1f5fa8" stroke-width="2"'));
     }
+    byId("over").innerHTML = out.join("");
   }
 
   // What is under the pointer, in words; the test compares it with the data.
@@ -273,7 +265,7 @@
     if (!view) return;
     const { row: first, column: left, size } = frame(), within = (k, from) => Math.min(from + size - 1, Math.max(from, k));
     cursor = { row: within(row, first), column: within(column, left) };
-    paint();
+    mark();
     describe();
   }
 
@@ -320,15 +312,10 @@
   }
 
   function svg() {
-    const { side } = frame(), { lines, words, brackets } = marks(), escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;");
-    const scale = [...Array(64).keys()].map((k) => `<rect x="${LEFT + side + 10}" y="${TOP + side * (1 - (k + 1) / 64)}" width="14" height="${side / 64 + 0.5}" fill="rgb(${colorOf(view.low + ((k + 0.5) / 64) * (view.high - view.low))})"/>`);
+    const { side } = frame();
     return [
       `<svg xmlns="http://www.w3.org/2000/svg" width="${LEFT + side + RIGHT}" height="${TOP + side + BOTTOM + 16}" font-family="sans-serif" font-size="12" fill="#1c2329">`,
-      `<image href="${picture().toDataURL()}" x="${LEFT}" y="${TOP}" width="${side}" height="${side}" style="image-rendering:pixelated"/>`,
-      ...lines.map(([x, y, w, h]) => `<rect x="${x}" y="${y}" width="${w}" height="${h}" fill="none" stroke="#000" stroke-width="0.6"/>`),
-      ...brackets.map(([x, y, toX, toY]) => `<path d="M${x} ${y}L${toX} ${toY}" stroke="#5b6570"/>`),
-      ...scale,
-      ...words.map(([x, y, anchor, word]) => `<text x="${x}" y="${y}" text-anchor="${anchor}">${escaped(word)}</text>`),
+      ...elements(),
       `<text x="${LEFT}" y="${TOP + side + BOTTOM + 8}" font-size="10">${escaped(origin())}</text>`,
       "</svg>",
     ].join("\n");
@@ -409,7 +396,7 @@
     if (dragged) {
       [dragged.toX, dragged.toY] = [event.offsetX, event.offsetY];
       dragged.far = dragged.far || Math.hypot(dragged.toX - dragged.x, dragged.toY - dragged.y) > 12;
-      if (dragged.far) { paint(); return; }
+      if (dragged.far) { mark(); return; }
     }
     const at = place(event);
     point(at.row, at.column);
@@ -423,7 +410,7 @@
     const start = (a, b) => Math.min(n - size, Math.max(0, Math.min(a, b)));
     zoom({ row: start(to.row, ended.from.row), column: start(to.column, ended.from.column), size });
   };
-  map.onpointerleave = (event) => { if (view && event.pointerType === "mouse" && !dragged) { cursor = null; paint(); describe(); } };
+  map.onpointerleave = (event) => { if (view && event.pointerType === "mouse" && !dragged) { cursor = null; mark(); describe(); } };
   map.ondblclick = () => view && zoom(null);
   const turn = (by) => { const select = byId("of"); select.selectedIndex = (select.selectedIndex + by + nodes.length) % nodes.length; draw(); };
   map.onkeydown = (event) => {
