@@ -102,7 +102,8 @@ def shared_with(node: str, histories: Histories) -> list[str]:
 def of_node(change: Change) -> str:
     """The sentence on a change in a node's own report, with its interval and tolerance."""
     ends = names.interval(change.interval.low, change.interval.high, change.effect)
-    size = f"{change.effect * 100:+.1f}% (95% {ends}; tolerance {names.tolerance(change.tolerance)})"
+    effect, tolerance = names.with_tolerance(change.effect, change.tolerance)
+    size = f"{effect} (95% {ends}; tolerance {tolerance})"
     further = f", {names.counted(change.further, 'further component')} with it" if change.further else ""
     alone = "" if change.compared else say("history", "alone")
     return report_text.sentence(f"{component_name(change)} {size} {_when(change)}{further}{alone}{_doubt(change)}.")

@@ -146,13 +146,14 @@ def _picture(history: NodeHistory, in_style: Style) -> tuple[Picture, ...]:
 def _change_row(change: Change) -> tuple[Cell, ...]:
     before, after = (names.quantity(value, change.unit) for value in (change.before, change.after))
     interval = names.interval(change.interval.low, change.interval.high, change.effect).removeprefix("interval ")
+    effect, tolerance = names.with_tolerance(change.effect, change.tolerance)
     return (
         names.scoped(change.component),
         change.measurement,
         before,
         after,
-        f"{change.effect * 100:+.1f}%",
+        effect,
         interval,
-        names.tolerance(change.tolerance),
+        tolerance,
         f"{change.unchanged[:10]} and {change.by[:10]}",
     )

@@ -68,7 +68,7 @@ def accepted(finding: Finding) -> str:
     if not math.isfinite(finding.fails_at) or not finding.tolerance_unit:
         return ""
     unit = names.of_measurement(finding.unit, finding.measurement)
-    return f"at {_side(finding)} {names.quantity(finding.fails_at, unit)}"
+    return f"at {_side(finding)} {names.with_limit(finding.value, finding.fails_at, unit)[1]}"
 
 
 def file_name(node: str) -> str:

@@ -98,12 +98,15 @@ def file_stem(node: str) -> str:
 # --- values ---
 
 
-def quantity(value: float, unit: str) -> str:
-    """A value with its unit, a time or a rate in the unit that keeps it short; `unknown` where it is not finite."""
+def quantity(value: float, unit: str, more: int = 0) -> str:
+    """A value with its unit, a time or a rate in the unit that keeps it short; `unknown` where it is not finite.
+
+    It has three digits (a time) or four, and `more`.
+    """
     if not math.isfinite(value):
         return "unknown"
     size, name = shown_unit(value, unit)
-    digits = 3 if unit == "ns" else 4
+    digits = (3 if unit == "ns" else 4) + more
     shown = f"{value / size:.{digits}g}"
     if "e+" in shown and abs(value / size) < _MOST_PLAIN:  # 300000 MB/s, and not 3e+05 MB/s
         shown = f"{float(shown):.0f}"
@@ -163,19 +166,19 @@ def median_interval(figure: ClassFigure | CellFigure) -> str:
     return over_runs(figure.ci_low, figure.ci_high, unit, figure.runs, figure.left_out)
 
 
-def percent(share: float) -> str:
+def percent(share: float, digits: int = 1) -> str:
     """A share as `5.9%`, never as -0.0."""
-    return f"{share * 100:z.1f}%" if math.isfinite(share) else "unknown"
+    return f"{share * 100:z.{digits}f}%" if math.isfinite(share) else "unknown"
 
 
-def signed(share: float) -> str:
+def signed(share: float, digits: int = 1) -> str:
     """A difference as `+5.9%`."""
-    return f"{share * 100:+z.1f}%" if math.isfinite(share) else "unknown"
+    return f"{share * 100:+z.{digits}f}%" if math.isfinite(share) else "unknown"
 
 
-def signed_range(shares: Sequence[float]) -> str:
+def signed_range(shares: Sequence[float], digits: int = 1) -> str:
     """Differences from the smallest to the largest: `+5.1 to +6.3%`; one of them by itself, empty without any."""
-    ends = list(dict.fromkeys(map(signed, sorted(shares, key=abs))))
+    ends = list(dict.fromkeys(signed(share, digits) for share in sorted(shares, key=abs)))
     return f"{ends[0].removesuffix('%')} to {ends[-1]}" if len(ends) > 1 else "".join(ends)
 
 
@@ -186,13 +189,38 @@ def of_measurement(unit: str, measurement: str) -> str:
 
 
 def whole_percent(share: float) -> str:
-    """A share as `81%`; empty where it is unknown."""
-    return f"{share * 100:.0f}%" if math.isfinite(share) else ""
+    """A share as `81%`, one beyond the whole never as `100%`; empty where it is unknown."""
+    words = f"{share * 100:.0f}%" if math.isfinite(share) else ""
+    return percent(share, digits_beyond(share, 1.0)) if words == "100%" and share > 1 else words
 
 
-def tolerance(share: float) -> str:
-    """A tolerance as somebody wrote it: `4%`."""
+def tolerance(share: float, digits: int = 1) -> str:
+    """A tolerance as somebody wrote it: `4%`; with more `digits` behind the point than one, as `4.12%`."""
+    if digits > 1:
+        return f"{share * 100:.{digits}f}".rstrip("0").rstrip(".") + "%"
     return f"{share * 100:.{2 if share < 0.1 else 3}g}%"
+
+
+def digits_beyond(share: float, of_tolerance: float) -> int:
+    """Return the digits behind the point that show a share beyond its tolerance as the larger one: mostly one."""
+    enough = (n for n in range(1, 9) if _number(percent(abs(share), n)) > _number(tolerance(of_tolerance, n)))
+    return next(enough, 9) if of_tolerance < abs(share) < math.inf else 1
+
+
+def with_tolerance(effect: float, of_tolerance: float) -> tuple[str, str]:
+    """A difference as `+5.9%` and its tolerance as `4%`, in digits that tell them apart where it is beyond it."""
+    digits = digits_beyond(effect, of_tolerance)
+    return signed(effect, digits), tolerance(of_tolerance, digits)
+
+
+def with_limit(value: float, limit: float, unit: str) -> tuple[str, str]:
+    """A value and its limit, with their unit, in digits that tell them apart."""
+    pairs = [(quantity(value, unit, more), quantity(limit, unit, more)) for more in range(6)]
+    return next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
+
+
+def _number(words: str) -> Decimal:
+    return Decimal(words.removesuffix("%"))
 
 
 def moment(text: str) -> str:
@@ -201,11 +229,11 @@ def moment(text: str) -> str:
 
 
 def times(share: float, of_tolerance: float) -> str:
-    """Return how many times its tolerance an effect is, computed from the printed values of `percent` and `tolerance`.
+    """Return how many times its tolerance an effect is, computed from the printed values of `with_tolerance`.
 
     The ratio is rounded as a reader would round it: 5.8% of 4% is 1.5.
     """
-    effect, limit = (Decimal(words.removesuffix("%")) for words in (percent(abs(share)), tolerance(of_tolerance)))
+    effect, limit = map(_number, with_tolerance(abs(share), of_tolerance))
     if not limit:
         return ""
     factor = effect / limit

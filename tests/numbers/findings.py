@@ -109,7 +109,9 @@ def _is_time(finding: Json) -> bool:
 
 def times(finding: Json) -> float:
     """The factor that a reader has who divides the effect by the tolerance, as both are printed."""
-    effect, tolerance = round(100 * abs(finding["effect"]), 1), _printed_tolerance(finding["tolerance"])
+    tolerance = _printed_tolerance(finding["tolerance"])
+    rounded = (round(100 * abs(finding["effect"]), digits) for digits in range(1, 9))
+    effect = next((effect for effect in rounded if effect > tolerance), round(100 * abs(finding["effect"]), 1))
     return math.floor(10 * effect / tolerance + 0.5 + 1e-9) / 10 if tolerance else math.nan
 
 

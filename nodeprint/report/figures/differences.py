@@ -210,7 +210,8 @@ def of_finding(finding: Finding, *, share: bool = False) -> xr.Dataset:
     data = xr.Dataset(variables, coordinates | figure_data.tolerance_of(finding))
     times = names.times(finding.effect, finding.tolerance)
     allowed = figure_data.tolerance_text(data, finding.effect)
-    heading = f"{names.signed(finding.effect)}: {times} times its tolerance, {allowed}"
+    effect, _ = names.with_tolerance(finding.effect, finding.tolerance)
+    heading = f"{effect}: {times} times its tolerance, {allowed}"
     size = abs(finding.effect_unit / (100 * finding.effect) / unit.size) if has_unit else 0.0
     return data.assign_attrs(heading=heading, unit=unit.name, unit_size=size)
 

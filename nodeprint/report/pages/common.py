@@ -98,7 +98,8 @@ def finding_numbers(finding: Finding) -> Table | None:
     if not finding.measurement:
         return None
     unit = names.of_measurement(finding.unit, finding.measurement)
-    measured, difference = names.quantity(finding.value, unit), names.signed(finding.effect)
+    measured, _ = names.with_limit(finding.value, finding.fails_at, unit)
+    difference, tolerance = names.with_tolerance(finding.effect, finding.tolerance)
     interval = names.interval(finding.interval.low, finding.interval.high, 1.0).removeprefix("interval ")
     if finding.of_limit:
         interval = interval if math.isfinite(finding.interval.low) else ""
@@ -110,7 +111,7 @@ def finding_numbers(finding: Finding) -> Table | None:
         "baseline" if finding.baseline else "peers": names.quantity(finding.peers, unit),
         "difference": difference,
         "interval": interval,
-        "tolerance": names.tolerance(finding.tolerance),
+        "tolerance": tolerance,
         "of the tolerance": f"{names.times(finding.effect, finding.tolerance)} times",
         "accepted": check_scripts.accepted(finding),
         "runs beyond": f"{beyond} of {len(finding.runs)}" if finding.runs else "",
@@ -223,8 +224,9 @@ def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
 def agreement_numbers(agreement: Agreement) -> dict[str, str]:
     """Return the smallest tolerance that an agreement meets, or why none is known, and its tolerance."""
     unknown = say("agreement_unknown", "no center" if agreement.runs > 1 else "one run")
-    within = names.tolerance(agreement.within) if math.isfinite(agreement.within) else unknown
-    return {"the same within": within, "tolerance": names.tolerance(agreement.tolerance)}
+    digits = names.digits_beyond(agreement.within, agreement.tolerance)
+    within = names.tolerance(agreement.within, digits) if math.isfinite(agreement.within) else unknown
+    return {"the same within": within, "tolerance": names.tolerance(agreement.tolerance, digits)}
 
 
 def tabulated(rows: Sequence[Mapping[str, Cell]], align: str, wide: int = -1) -> Table:

@@ -162,8 +162,7 @@ def _further(node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> tuple[Bloc
         why_not = check_scripts.Again(finding, check_scripts.header(jobs, finding.measurement)).why_not
         row: dict[str, Cell] = {
             "further findings": text.component_in_words(finding),
-            "by": names.signed(finding.effect),
-            "tolerance": names.tolerance(finding.tolerance),
+            **dict(zip(("by", "tolerance"), names.with_tolerance(finding.effect, finding.tolerance), strict=True)),
             "": text.named("states", finding.state),
             "to check it": "" if why_not else check_scripts.command(node, number),
         }

@@ -67,17 +67,18 @@ def _finding(
     sizes = [finding for finding in worst if finding.measurement]
     anchor = next((anchors[name] for name in nodes if name in anchors), "")
     kind, size = harm(first)
+    digits = max((names.digits_beyond(of.effect, of.tolerance) for of in sizes if not of.of_limit), default=1)
     tolerances = (  # or the limit that a finding is beyond
         names.quantity(of.peers, names.of_measurement(of.unit, of.measurement))
         if of.of_limit
-        else names.tolerance(of.tolerance)
+        else names.tolerance(of.tolerance, digits)
         for of in sorted(sizes, key=lambda of: (of.tolerance, of.peers))
     )
     return (class_rank(outcome)[0], -kind, -size, natural(next(iter(nodes)))), (
         _called(tuple(nodes), linked),
         Mark.of(outcome),
         words(first) + further,
-        names.signed_range([finding.effect for finding in sizes]),
+        names.signed_range([finding.effect for finding in sizes], digits),
         " to ".join(dict.fromkeys(tolerances)),
         say("confirm_first", remedy=text.remedy(first)) if outcome is Outcome.SUSPECT else text.remedy(first),
         Reference("", anchor=anchor) if anchor else "",
@@ -91,7 +92,7 @@ def _links(verdict: Verdict) -> list[_Row]:
     for link in (link for link in links if link.counts):
         (kind, size), node, outcome = harm(link), str(link.component.where["node"]), OUTCOME_OF[link.state]
         mark = replace(state_mark(link), word=f"{outcome.outcome_class} ({say('messages_of', 'outcome')})")
-        differs = (text.component_in_words(link), names.signed(link.effect), names.tolerance(link.tolerance))
+        differs = (text.component_in_words(link), *names.with_tolerance(link.effect, link.tolerance))
         row = (printable(node, 40), mark, *differs, text.remedy(link), "")
         rows.append(((class_rank(outcome)[0], -kind, -size, natural(node)), row))
     return rows
@@ -107,7 +108,7 @@ def _groups(verdict: Verdict, linked: Mapping[str, Reference]) -> list[_Row]:
         else:
             differs = say("split_row", "apart", place=text.place(group), **words)
             to_do = text.to_do(group, by_name[group.than])
-            cells = (differs, names.signed(group.effect), names.tolerance(group.tolerance), to_do)
+            cells = (differs, *names.with_tolerance(group.effect, group.tolerance), to_do)
         order = class_rank(Outcome.SPLIT)[0], -3, -float(len(groups) - number), natural(group.nodes[0])
         rows.append((order, (_called(group.nodes, linked), Mark.of(Outcome.SPLIT), *cells, "")))
     return rows

@@ -16,7 +16,8 @@ from nodeprint.settings.texts import say, texts
 
 def short_agreement(agreement: Agreement, node: str = "") -> str:
     """An agreement in a list, with its component and tolerance: `core-to-core latency 1.4% of 4% (same CCD)`."""
-    values = {key: names.tolerance(getattr(agreement, key)) for key in ("within", "tolerance")}
+    digits = names.digits_beyond(agreement.within, agreement.tolerance)
+    values = {key: names.tolerance(getattr(agreement, key), digits) for key in ("within", "tolerance")}
     metric, component = named("metrics", agreement.metric), names.scoped(agreement.component)
     return say("agreement_short", metric=metric, component=component, node=of_node(node), **values)
 
@@ -47,9 +48,12 @@ def open_agreement(agreement: Agreement) -> str:
         key = "agreement_no_center" if agreement.runs > 1 else "agreement_one_run"
         return say(key, metric=in_words, place=place, tolerance=tolerance)
     place = names.scoped(agreement.component) if is_metric(agreement.measurement) else noun_phrase(agreement)
-    within = _both(agreement.within, agreement.within_unit, agreement.unit)
-    tolerance = _both(agreement.tolerance, agreement.tolerance_unit, agreement.unit)
-    return say("agreement", metric=in_words, place=place, within=within, tolerance=tolerance)
+    digits = names.digits_beyond(agreement.within, agreement.tolerance)
+    ends = [names.percent(share, digits) for share in (agreement.within, agreement.tolerance)]
+    if math.isfinite(agreement.within_unit):
+        in_unit = names.with_limit(agreement.within_unit, agreement.tolerance_unit, agreement.unit)
+        ends = [" or ".join(both) for both in zip(ends, in_unit, strict=True)]
+    return say("agreement", metric=in_words, place=place, within=ends[0], tolerance=ends[1])
 
 
 def agreement_remedies(agreements: Iterable[Agreement]) -> str:
@@ -75,7 +79,3 @@ def remedy_words(remedy: str, measurement: str) -> str:
     """The sentence of a remedy, its values still to be filled in; of a metric of a table it is another one."""
     own = texts()["agreement_remedies_of_tables"] if is_metric(measurement) else {}
     return str(own.get(remedy) or texts()["agreement_remedies"].get(remedy, ""))
-
-
-def _both(share: float, value: float, unit: str) -> str:
-    return f"{names.percent(share)} or {names.quantity(value, unit)}" if math.isfinite(value) else names.percent(share)

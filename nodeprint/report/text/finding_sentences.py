@@ -61,7 +61,8 @@ def findings_of(nodes: Mapping[str, Finding]) -> str:
     words = finding_sentence(nodes[worst])
     if len(nodes) == 1:
         return words
-    effects = names.signed_range([finding.effect for finding in nodes.values()])
+    digits = max(names.digits_beyond(finding.effect, finding.tolerance) for finding in nodes.values())
+    effects = names.signed_range([finding.effect for finding in nodes.values()], digits)
     return f"{say('largest_of_nodes', count=len(nodes), effects=effects, node=printable(worst, 60))}{words}"
 
 
@@ -107,12 +108,12 @@ def _finding_sentence(finding: Finding) -> str:
     place = begin(noun_phrase(finding), finding.measurement)
     if finding.of_limit:
         reason = printable(str(where["reason"]), 80)
-        allowed = names.quantity(finding.tolerance_unit, finding.unit)
-        return say("finding_limit", place=place, reason=reason, **{**values, "tolerance": allowed})
+        value, allowed = names.with_limit(finding.value, finding.tolerance_unit, unit)
+        return say("finding_limit", place=place, reason=reason, **{**values, "value": value, "tolerance": allowed})
     model = models().get(finding.measurement)
     if is_metric(finding.measurement) or (model is not None and model.places == "cells"):
         share = model is not None and model.scale == "share"
-        points = {"effect": f"{abs(finding.effect) * 100:.1f} percentage points"} if share else {}
+        points = {"effect": f"{values['effect'].removesuffix('%')} percentage points"} if share else {}
         term = terms().get(finding.component.term)
         words = (term.sentence if term is not None else "") or texts()["finding_cells"]
         return str(words).format(place=place, **{**values, **points})

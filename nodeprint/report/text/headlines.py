@@ -117,8 +117,8 @@ def not_same(verdict: Verdict, with_findings: Mapping[str, Finding]) -> list[str
             component = noun_phrase(finding) if is_channel(finding) else component_in_words(finding)
             listed = f"{node} ({component})"
             if finding.measurement and not finding.of_limit:
-                values = {"effect": names.signed(finding.effect), "tolerance": names.tolerance(finding.tolerance)}
-                listed = say("first_line_worst", node=node, component=component, **values)
+                effect, tolerance = names.with_tolerance(finding.effect, finding.tolerance)
+                listed = say("first_line_worst", node=node, component=component, effect=effect, tolerance=tolerance)
         right = say("or_right") if contested.intersection(of_it) and outcome.entry.found else ""
         out.append(f"{outcome.with_class}: {listed}{right}")
     return out

@@ -1,6 +1,8 @@
 """What things are called."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nodeprint.judge.verdict import Component
 from nodeprint.report import names
@@ -127,6 +129,21 @@ def test_shares_have_as_many_digits_as_their_reader_needs() -> None:
     assert (names.whole_percent(0.814), names.whole_percent(nothing)) == ("81%", "")
     assert [names.tolerance(share) for share in (0.04, 0.0123, 0.1, 0.1234)] == ["4%", "1.2%", "10%", "12.3%"]
     assert names.moment("2026-03-03T14:20:59Z") == "2026-03-03 14:20"
+
+
+@given(st.floats(0.001, 0.5), st.floats(1e-6, 0.5))
+def test_a_difference_beyond_its_tolerance_is_printed_as_the_larger_one(tolerance: float, further: float) -> None:
+    effect, limit = names.with_tolerance(-tolerance * (1 + further), tolerance)
+    assert abs(float(effect.removesuffix("%"))) > float(limit.removesuffix("%"))
+    assert float(names.times(tolerance * (1 + further), tolerance)) >= 1
+
+
+def test_values_that_contradict_take_more_digits() -> None:
+    assert names.with_tolerance(0.0401, 0.04) == ("+4.01%", "4%")
+    assert names.with_tolerance(0.059, 0.04) == ("+5.9%", "4%")
+    assert names.with_tolerance(0.0399, 0.04) == ("+4.0%", "4%"), "it is within its tolerance"
+    assert names.with_limit(3.2004e9, 3.2e9, "Hz") == ("3.2004 GHz", "3.2 GHz")
+    assert names.whole_percent(1.002) == "100.2%" and names.whole_percent(0.998) == "100%"
 
 
 def test_how_many_times_its_tolerance_an_effect_is_follows_from_what_is_printed() -> None:

@@ -236,6 +236,13 @@ def test_an_agreement_beyond_its_tolerance_is_the_reason_and_its_remedy_the_acti
     assert "On 2 nodes, most on cn2: Core-to-core latency: core 12" in reason
 
 
+def test_an_agreement_just_beyond_its_tolerance_is_not_printed_as_equal_to_it() -> None:
+    agreement = verdicts.agreement(within=0.04002, remedy="quiet")
+    assert "up to 4.002% or 4.482 ns (tolerance 4.000% or 4.48 ns)" in text.open_agreement(agreement)
+    words = text.finding_sentence(verdicts.finding(0.0402))
+    assert "4.02% slower" in words and "tolerance 4%: 1.0 times" in words
+
+
 def test_an_agreement_without_a_value_says_why() -> None:
     without = verdicts.agreement(within=float("inf"), remedy="runs", needed=2)
     assert "one run" in text.open_agreement(replace(without, runs=1))
