@@ -8,10 +8,17 @@
 
   // --- data ---
 
-  // A matrix as Float64Array of n x n, NaN where nothing was measured; unpacked once.
-  const unpacked = new Map();
-  async function values(entry) {
-    if (unpacked.has(entry)) return unpacked.get(entry);
+  // What is made of an entry (a promise) is made once.
+  function once(make) {
+    const made = new Map();
+    return (entry) => {
+      if (!made.has(entry)) made.set(entry, make(entry));
+      return made.get(entry);
+    };
+  }
+
+  // A matrix as Float64Array of n x n, NaN where nothing was measured.
+  const values = once(async (entry) => {
     const packed = Uint8Array.from(atob(entry.data), (c) => c.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
     const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
@@ -24,9 +31,8 @@
         if (whole !== NOTHING) out[a * n + b] = out[b * n + a] = whole * entry.step;
       }
     }
-    unpacked.set(entry, out);
     return out;
-  }
+  });
 
   const kindOf = (entry) => `${entry.measurement}|${entry.home}`;
   const sameKind = (entry, other) => kindOf(entry) === kindOf(other) && entry.machine === other.machine;
@@ -37,26 +43,13 @@
   }
 
   // Pair by pair the median over nodes that are the same as their peers (over all, where none is), the node left out.
-  const templates = new Map();
-  async function template(entry) {
-    const key = `${entry.node}|${kindOf(entry)}`;
-    if (templates.has(key)) return templates.get(key);
+  const template = once(async (entry) => {
     const same = new Set(data.nodes.filter((row) => row.same).map((row) => row.node));
     const others = data.matrices.filter((other) => other.node !== entry.node && sameKind(other, entry));
     const peers = others.some((other) => same.has(other.node)) ? others.filter((other) => same.has(other.node)) : others;
     const all = await Promise.all(peers.map(values));
-    let out = null;
-    if (all.length) {
-      out = new Float64Array(all[0].length);
-      const column = new Float64Array(all.length);
-      for (let i = 0; i < out.length; i++) {
-        for (let k = 0; k < all.length; k++) column[k] = all[k][i];
-        out[i] = median([...column]);
-      }
-    }
-    templates.set(key, out && { values: out, count: all.length });
-    return templates.get(key);
-  }
+    return all.length ? { values: all[0].map((_, i) => median(all.map((of) => of[i]))), count: all.length } : null;
+  });
 
   // --- what is chosen ---
 

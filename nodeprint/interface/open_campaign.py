@@ -26,7 +26,6 @@ from nodeprint.report.figures import (
     floorplan,
     matrix,
     matrix_tables,
-    node_levels,
     render,
     strips,
 )
@@ -224,7 +223,7 @@ class Plot:
 
 def _of_pairs(levels: NodeLevels) -> NodeLevels:
     """The same levels. Raises NodeprintError where they are not of pairs of CPUs."""
-    node_levels.home_of(levels.quantity, None)
+    levels.home()
     return levels
 
 

@@ -20,7 +20,6 @@ from nodeprint.data.places.layout import NAMES
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Outcome
 from nodeprint.report import text
-from nodeprint.report.figures import node_levels
 from nodeprint.report.figures.node_levels import Floats
 from nodeprint.report.figures.part_levels import of_slots
 from nodeprint.report.figures.style import Map
@@ -66,14 +65,13 @@ def encoded(campaign: Campaign, node: str) -> tuple[Encoded, ...]:
     out = []
     for measurement in campaign.measurements(node, pairs=True):
         levels = campaign.levels(measurement, node)
-        slots = node_levels.drawn_slots(levels.quantity)
-        if len(slots) < 3:
+        if len(levels.slots) < 3:
             continue
-        labels = levels.quantity.layout.slots[slots]
+        labels = levels.quantity.layout.slots[levels.slots]
         components = tuple((level.name, *group) for level in of_slots(labels) for group in level.groups)
-        cpus = levels.cpus(node, slots)
+        cpus = levels.cpus(node, levels.slots)
         for home in levels.quantity.homes:
-            square = node_levels.square_of(levels.quantity, levels.of(node), home, slots)
+            square = levels.square(levels.of(node), home)
             if not np.isfinite(square).any():
                 continue
             title = ", ".join(filter(None, (measurement, homes.named(home), campaign.shown_job(node, measurement))))

@@ -18,7 +18,7 @@ from matplotlib.patches import Rectangle
 from nodeprint.data.places.layout import NAMES, QUADRANT, SOCKET, THREAD
 from nodeprint.report.figures.drawing import FittedText, draw_scale, is_dark, scale_of, size_pt, value_limits
 from nodeprint.report.figures.figure_data import named
-from nodeprint.report.figures.node_levels import NodeLevels, drawn_slots, home_of, square_of
+from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
 from nodeprint.settings.texts import say
@@ -48,13 +48,11 @@ class Box(msgspec.Struct, frozen=True):
 
 def of_pairs(levels: NodeLevels, node: str, home: int | None = None) -> xr.Dataset:
     """Color each core by the median of its pairs within its socket; that over all sockets would match no pair."""
-    quantity = levels.quantity
-    slots = drawn_slots(quantity)
-    square = square_of(quantity, levels.of(node), home_of(quantity, home), slots) / levels.unit.size
-    socket = quantity.layout.slots[slots, SOCKET]
+    square = levels.square(levels.of(node), home) / levels.unit.size
+    socket = levels.quantity.layout.slots[levels.slots, SOCKET]
     square[socket[:, None] != socket[None, :]] = np.nan
     medians = [float(np.median(row[np.isfinite(row)])) if np.isfinite(row).any() else math.nan for row in square]
-    values = dict(zip(slots.tolist(), medians, strict=True))
+    values = dict(zip(levels.slots.tolist(), medians, strict=True))
     return _plan(levels, node, values, say("axes", "floor_plan", name=levels.unit.name))
 
 

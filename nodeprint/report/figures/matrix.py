@@ -32,7 +32,7 @@ from nodeprint.report.figures.drawing import (
     write_numbers,
 )
 from nodeprint.report.figures.figure_data import marks, named, title_of
-from nodeprint.report.figures.node_levels import Floats, NodeLevels, drawn_slots, home_of, square_of
+from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import in_groups, part_coordinates, part_levels, structure_at
 from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
@@ -88,16 +88,12 @@ def square(
 
 def of_node(levels: NodeLevels, node: str, home: int | None = None) -> xr.Dataset:
     """Return the pairs of a node at a `home`, the first by default; CPUs without labels are in the groups found."""
-    at_home = home_of(levels.quantity, home)
-    slots = drawn_slots(levels.quantity)
-    cpus, parts = levels.cpus(node, slots), part_coordinates("place", levels.quantity.layout.slots[slots])
-    structure, axis = structure_at(levels, node), _axis(cpus)
+    values, cpus = levels.square(levels.of(node), home) / levels.unit.size, levels.cpus(node, levels.slots)
+    parts, axis, structure = _parts(levels, levels.slots), _axis(cpus), structure_at(levels, node)
     if structure is not None and structure.levels:
         order, parts = in_groups(structure, cpus)
-        slots, axis = slots[order], say("axes", "found")
-    values = square_of(levels.quantity, levels.of(node), at_home, slots) / levels.unit.size
-    title = f"{homes.named(at_home)}: {levels.title}".removeprefix(": ")
-    return square(values, levels.cpus(node, slots), title, parts, axis=axis)
+        values, cpus, axis = values[np.ix_(order, order)], tuple(cpus[place] for place in order), say("axes", "found")
+    return square(values, cpus, _at_home(levels, home, levels.title), parts, axis=axis)
 
 
 def scaled(data: xr.Dataset, low: float, high: float) -> xr.Dataset:
@@ -151,8 +147,8 @@ def of_cells(levels: NodeLevels, node: str, dim: str, place: int, name: str) -> 
     rows, columns = (each.index.get_level_values(level).to_numpy() for level in (0, 1))
     of_pairs = np.full((len(slots), len(slots)), np.nan)
     of_pairs[rows, columns] = of_pairs[columns, rows] = each.to_numpy()
-    cpus, parts = levels.cpus(node, slots), part_coordinates("place", quantity.layout.slots[slots])
-    return square(of_pairs, cpus, f"{name}: {levels.title}", parts, axis=_axis(cpus))
+    cpus = levels.cpus(node, slots)
+    return square(of_pairs, cpus, f"{name}: {levels.title}", _parts(levels, slots), axis=_axis(cpus))
 
 
 def difference(
@@ -165,18 +161,15 @@ def difference(
     marked: Collection[int] = (),
 ) -> xr.Dataset:
     """Return the difference of pairs from the peers' median, %; `tolerance` 0.02 is 2%, `marked` are OS numbers."""
-    at_home = home_of(levels.quantity, home)
-    slots = drawn_slots(levels.quantity)
     values, peer_values = levels.of(node), levels.of_peers(node, peers)
     if not len(peer_values):
         raise NodeprintError(f"{node} has no peer to differ from", advice="draw its values instead")
-    percent = square_of(levels.quantity, 100 * (values / np.nanmedian(peer_values, axis=0) - 1), at_home, slots)
+    percent = levels.square(100 * (values / np.nanmedian(peer_values, axis=0) - 1), home)
     count = len(peer_values)
     reference = f"median of {count} peers" if count > 1 else "one peer"
-    title = f"{homes.named(at_home)}: difference from the {reference}, %".removeprefix(": ")
-    cpus, parts = levels.cpus(node, slots), part_coordinates("place", levels.quantity.layout.slots[slots])
+    title, cpus = _at_home(levels, home, f"difference from the {reference}, %"), levels.cpus(node, levels.slots)
     places = [place for place, cpu in enumerate(cpus) if cpu in marked]
-    data = square(percent, cpus, title, parts, axis=_axis(cpus), marked=places)
+    data = square(percent, cpus, title, _parts(levels, levels.slots), axis=_axis(cpus), marked=places)
     return of_differences(data, 100 * tolerance if tolerance is not None else None)
 
 
@@ -188,6 +181,14 @@ def of_differences(data: xr.Dataset, tolerance: float | None, least: float = LEA
     out = scaled(data, -reach, reach)
     out.value.attrs["map"] = "differences"
     return out if tolerance is None else out.assign_coords(figure_data.tolerance_coordinates(tolerance, tolerance))
+
+
+def _at_home(levels: NodeLevels, home: int | None, title: str) -> str:
+    return f"{homes.named(levels.home(home))}: {title}".removeprefix(": ")
+
+
+def _parts(levels: NodeLevels, slots: Ints) -> dict[str, xr.Variable]:
+    return part_coordinates("place", levels.quantity.layout.slots[slots])
 
 
 def _axis(cpus: Sequence[int]) -> str:
@@ -383,11 +384,9 @@ def difference_maps(
     Maps of large machines have the means of neighboring pairs. `tolerance` is relative.
     """
     shown = list(nodes)[:MOST_MAPS]
-    slots, at_home = drawn_slots(levels.quantity), home_of(levels.quantity, None)
     reference = [levels.rows[name] for name in peers if name in levels.rows] or list(range(len(levels.nodes)))
     middle = np.nanmedian(levels.values[reference], axis=0)
-    percent = (100 * (levels.of(name) / middle - 1) for name in shown)
-    squares = (square_of(levels.quantity, of_node, at_home, slots) for of_node in percent)
+    squares = (levels.square(100 * (levels.of(name) / middle - 1)) for name in shown)
     maps = np.stack([_smaller(square, len(shown)) for square in squares])
     value = named(("node", "a", "b"), maps, "difference from the median, %")
     coordinates = {"node": shown, "marked": ("node", np.isin(shown, list(marked)))}

@@ -16,7 +16,7 @@ from nodeprint.report.figures import figure_data
 from nodeprint.report.figures.drawing import value_limits
 from nodeprint.report.figures.figure_data import named, title_of
 from nodeprint.report.figures.matrix import scaled, square
-from nodeprint.report.figures.node_levels import Floats, NodeLevels, at_first_home, drawn_slots, shown_unit, square_of
+from nodeprint.report.figures.node_levels import Floats, NodeLevels, shown_unit
 from nodeprint.report.figures.part_levels import outlined
 from nodeprint.report.figures.strips import measured_messages
 from nodeprint.report.names import message_size
@@ -86,7 +86,7 @@ def numa(levels: NodeLevels, node: str, stream: str = "") -> xr.Dataset:
 
 def block_medians(levels: NodeLevels, node: str, of_levels: Sequence[int] = _LEVELS) -> xr.Dataset | None:
     """Medians of pairs between parts, at the first home, in the unit of figures; None if no level has several."""
-    values, slots = at_first_home(levels, node)
+    values, slots = levels.square(levels.of(node)), levels.slots
     for level in of_levels:
         of_slots = levels.quantity.layout.slots[slots][:, [SOCKET, level]]
         components, part_of = np.unique(of_slots, axis=0, return_inverse=True)
@@ -103,7 +103,7 @@ def block_medians(levels: NodeLevels, node: str, of_levels: Sequence[int] = _LEV
 def blocks(levels: NodeLevels, node: str, of_levels: Sequence[int] = _LEVELS) -> xr.Dataset | None:
     """Medians between parts, in colors of those of one socket, which a scale of all would not tell apart."""
     data = block_medians(levels, node, of_levels)
-    if data is None or len(drawn_slots(levels.quantity)) <= data.sizes["row"]:
+    if data is None or len(levels.slots) <= data.sizes["row"]:
         return None
     sockets, medians = data.socket.to_numpy(), data.value.to_numpy()
     inside = (sockets[:, None] == sockets[None, :]) & ~np.eye(len(sockets), dtype=np.bool_)
@@ -145,11 +145,11 @@ _CPUS = 32
 def in_short(levels: NodeLevels, node: str) -> MatrixBlock | None:
     """Return a node's matrix by CPU, or by component if there are too many; None if nothing is to be compared."""
     quantity = levels.quantity
-    slots = drawn_slots(quantity)
+    slots = levels.slots
     if len(slots) < 3:
         return None
     title = f"{node}: {quantity.measurement}, median in {levels.unit.name}"
-    values = square_of(quantity, levels.of(node), quantity.homes[0], slots) / levels.unit.size
+    values = levels.square(levels.of(node)) / levels.unit.size
     if len(slots) <= _CPUS:
         names = tuple(map(str, levels.cpus(node, slots)))
         return MatrixBlock(f"{title}, CPU by CPU", names, tuple(map(tuple, values.tolist())))

@@ -65,6 +65,31 @@ class NodeLevels(msgspec.Struct, frozen=True, dict=True):
         return np.asarray(self.values[rows])
 
     @cached_property
+    def slots(self) -> Ints:
+        """The slots with more than one pair, which a second thread measured only with the first has not."""
+        count = np.bincount(self.quantity.pairs.ravel(), minlength=len(self.quantity.layout.slots))
+        return np.flatnonzero(count > (1 if count.max(initial=0) > 1 else 0))
+
+    def home(self, home: int | None = None) -> int:
+        """Return a home of pairs, the first by default. Raises NodeprintError for other measurements or homes."""
+        quantity = self.quantity
+        if not quantity.of_pairs:
+            advice = "name a measurement of pairs, such as coherence-cas"
+            raise NodeprintError(f"{quantity.measurement} does not measure pairs of CPUs", advice=advice)
+        if home is not None and home not in quantity.homes:
+            advice = f"choose from {', '.join(map(str, quantity.homes))}"
+            raise NodeprintError(f"{quantity.measurement} was not measured at home {home}", advice=advice)
+        return quantity.homes[0] if home is None else home
+
+    def square(self, places: Floats, home: int | None = None) -> Floats:
+        """Return values by place as a symmetric matrix of the `slots` at a home, the first by default."""
+        pairs, size = self.quantity.pairs, len(self.quantity.layout.slots)
+        start = self.quantity.homes.index(self.home(home)) * len(pairs)
+        out = np.full((size, size), np.nan, dtype=np.float64)
+        out[pairs[:, 0], pairs[:, 1]] = out[pairs[:, 1], pairs[:, 0]] = places[start : start + len(pairs)]
+        return np.asarray(out[np.ix_(self.slots, self.slots)])
+
+    @cached_property
     def unit(self) -> Unit:
         """The display unit of the values."""
         unit = names.of_measurement(self.quantity.unit, self.quantity.measurement)
@@ -115,39 +140,3 @@ def shown_unit(unit: str, values: Floats) -> Unit:
         size, name = names.shown_unit(largest, unit)
         return Unit(name, size)
     return {"B/s": Unit("GB/s", 1e9), "Hz": Unit("GHz", 1e9)}.get(unit, Unit(unit, 1.0))
-
-
-# --- pairs of CPUs ---
-
-
-def at_first_home(levels: NodeLevels, node: str) -> tuple[Floats, Ints]:
-    """Return a node's matrix at the first home, in the quantity's unit, and its slots."""
-    slots = drawn_slots(levels.quantity)
-    return square_of(levels.quantity, levels.of(node), levels.quantity.homes[0], slots), slots
-
-
-def drawn_slots(quantity: Measured) -> Ints:
-    """Return the slots with more than one pair, which a second thread measured only with the first has not."""
-    count = np.bincount(quantity.pairs.ravel(), minlength=len(quantity.layout.slots))
-    return np.flatnonzero(count > (1 if count.max(initial=0) > 1 else 0))
-
-
-def square_of(quantity: Measured, places: Floats, home: int, slots: Ints) -> Floats:
-    """Return values by place as a symmetric matrix of `slots` at a home."""
-    pairs = quantity.pairs
-    start = quantity.homes.index(home) * len(pairs)
-    size = len(quantity.layout.slots)
-    out = np.full((size, size), np.nan, dtype=np.float64)
-    out[pairs[:, 0], pairs[:, 1]] = out[pairs[:, 1], pairs[:, 0]] = places[start : start + len(pairs)]
-    return np.asarray(out[np.ix_(slots, slots)])
-
-
-def home_of(quantity: Measured, home: int | None) -> int:
-    """Return a home of a quantity of pairs, the first by default. Raises NodeprintError for an unknown home."""
-    if not quantity.of_pairs:
-        advice = "name a measurement of pairs, such as coherence-cas"
-        raise NodeprintError(f"{quantity.measurement} does not measure pairs of CPUs", advice=advice)
-    if home is not None and home not in quantity.homes:
-        advice = f"choose from {', '.join(map(str, quantity.homes))}"
-        raise NodeprintError(f"{quantity.measurement} was not measured at home {home}", advice=advice)
-    return quantity.homes[0] if home is None else home

@@ -16,7 +16,7 @@ import xarray as xr
 from nodeprint.data.places.layout import CCD, CCX, NAMES, QUADRANT, SOCKET, Ints
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.machine.topology.model import Level
-from nodeprint.report.figures.node_levels import NodeLevels, at_first_home
+from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.settings.texts import say
 from nodeprint.structure.found import LevelName, Structure
 
@@ -114,13 +114,12 @@ def structure_at(levels: NodeLevels, node: str) -> Structure | None:
 
 def found_at(levels: NodeLevels, node: str) -> Structure | None:
     """Return the groups detected in the latencies alone, whatever the labels, cached; None for too few CPUs."""
-    matrix_at_home, slots = at_first_home(levels, node)
-    if len(slots) < _FEWEST:
+    if len(levels.slots) < _FEWEST:
         return None
     if node not in levels.found:
         from nodeprint import structure  # noqa: PLC0415 (imports for half a second; only for matrices without labels)
 
-        levels.found[node] = structure.find(matrix_at_home, list(levels.cpus(node, slots)))
+        levels.found[node] = structure.find(levels.square(levels.of(node)), list(levels.cpus(node, levels.slots)))
     return levels.found[node]
 
 

@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -30,7 +30,6 @@ from nodeprint.report.figures import (
     floorplan,
     matrix,
     matrix_tables,
-    node_levels,
     render,
     strips,
 )
@@ -164,7 +163,7 @@ def is_of_messages(quantity: Measured) -> bool:
 def histogram(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
     """Draw the histogram of the pairs' values in a measurement's first matrix."""
     levels = campaign.levels(measurement, node)
-    if len(node_levels.drawn_slots(levels.quantity)) > 2:
+    if len(levels.slots) > 2:
         yield _histogram(campaign, node, node, measurement, matrix.of_node(levels, node), SMALL)
 
 
@@ -196,7 +195,7 @@ def _extent(data: xr.Dataset) -> str:
 def matrices(campaign: Campaign, node: str, measurement: str, width: float = LARGE) -> Iterator[Picture]:
     """Draw a matrix of pairs at each home, the first `width` mm wide, or wider if its numbers then fit."""
     levels = campaign.levels(measurement, node)
-    size = len(node_levels.drawn_slots(levels.quantity))
+    size = len(levels.slots)
     if size < 3:
         return
     for number, home in enumerate(levels.quantity.homes):
@@ -234,7 +233,7 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     """Draw the difference of a node's pairs from its peers; nothing without peers, as among unlike machines."""
     levels = campaign.levels(measurement, node)
     peers, verdict = campaign.peers(node, levels), campaign.verdict.nodes[node]
-    if _is_compared_with_none(verdict) or len(peers) < 2 or len(node_levels.drawn_slots(levels.quantity)) < 3:
+    if _is_compared_with_none(verdict) or len(peers) < 2 or len(levels.slots) < 3:
         return
     findings = [f for f in verdict.counted if f.measurement == measurement]
     tolerance = _common_tolerance(findings)
@@ -247,7 +246,7 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     yield picture(campaign, node, f"difference-{measurement}", matrix.matrix, data, width, caption, alt)
 
 
-def _common_tolerance(findings: Sequence[Finding]) -> float | None:
+def _common_tolerance(findings: Iterable[Finding]) -> float | None:
     """Return the common tolerance of findings; None if they have several, as a scale applies to all of its pairs."""
     tolerances = {finding.tolerance for finding in findings if not finding.of_limit}
     return tolerances.pop() if len(tolerances) == 1 else None
@@ -269,7 +268,7 @@ def floor_plan(campaign: Campaign, node: str, measurement: str) -> Iterator[Pict
     """Draw the floor plan of a node in the colors of its latencies."""
     levels = campaign.levels(measurement, node)
     has_labels = levels.quantity.layout.slots[:, SOCKET].max(initial=-1) >= 0
-    if measurement == "coherence-cas" and len(node_levels.drawn_slots(levels.quantity)) >= 4 and has_labels:
+    if measurement == "coherence-cas" and len(levels.slots) >= 4 and has_labels:
         plan, caption = floorplan.of_pairs(levels, node), say("captions", "floor_plan", node=node)
         yield picture(campaign, node, f"{measurement}-floorplan", floorplan.floorplan, plan, HALF, caption)
 
@@ -443,7 +442,7 @@ def two_nodes(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture
         if len(names_of) < 2 or campaign.verdict.fleet.outcome is FleetOutcome.NO_PEERS:
             continue
         levels = campaign.levels(measurement, names_of[0])
-        if len(node_levels.drawn_slots(levels.quantity)) < 3:
+        if len(levels.slots) < 3:
             continue
         of_layout = [name for _, members in _kinds(campaign, messages) for name in members if name in levels.rows]
         pair, nodes = _typical_and_farthest(campaign, levels, of_layout), campaign.verdict.nodes
@@ -509,13 +508,13 @@ def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequ
     warned = {name: [str(warning.get("id")) for warning in nodes[name].warnings] for name in alike}
     configured_alike = [name for name in alike if not any(of.startswith("fingerprint-") for of in warned[name])]
     typical = min(configured_alike or alike, key=lambda name: apart[name])
-    others = [name for name in names_of if name != typical]
-    found: dict[str, float] = {}
-    for name in others:
-        for finding in nodes[name].counted:
-            if finding.measurement == levels.quantity.measurement and finding.tolerance:
-                found[name] = max(found.get(name, 0.0), abs(finding.effect) / finding.tolerance)
-    return [typical, max(found or others, key=lambda name: (found.get(name, 0.0), apart[name]))]
+
+    def distance(name: str) -> tuple[float, float]:
+        """By its findings in this measurement, or else by its pairs."""
+        findings = (f for f in nodes[name].counted if f.measurement == levels.quantity.measurement and f.tolerance)
+        return max((abs(f.effect) / f.tolerance for f in findings), default=0.0), apart[name]
+
+    return [typical, max((name for name in names_of if name != typical), key=distance)]
 
 
 def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[Picture]:
@@ -525,14 +524,12 @@ def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[P
         levels = campaign.levels(measurement, names_of[0])
         peers = campaign.peers("", levels, campaign.verdict.nodes[names_of[0]].group)
         compared = [n for n in names_of if not _is_compared_with_none(nodes[n])]
-        if len(compared) < 3 or len(peers) < 2 or len(node_levels.drawn_slots(levels.quantity)) < 3:
+        if len(compared) < 3 or len(peers) < 2 or len(levels.slots) < 3:
             continue
-        shown, of_kind = (
-            compared[:_MOST_MAPS],
-            {of.measurement for of in campaign.fleet.pairs if is_of_messages(of) is messages},
-        )
+        shown = compared[:_MOST_MAPS]
+        of_kind = {of.measurement for of in campaign.fleet.pairs if is_of_messages(of) is messages}
         marked = [name for name in compared if any(f.measurement in of_kind for f in nodes[name].counted)]
-        findings = [f for name in compared for f in nodes[name].counted if f.measurement == measurement]
+        findings = (f for name in compared for f in nodes[name].counted if f.measurement == measurement)
         tolerance = _common_tolerance(findings)
         data = matrix.difference_maps(levels, shown, peers=peers, marked=marked, tolerance=tolerance)
         order = say("figures", "maps_findings") if any(name in marked for name in shown) else ""

@@ -14,7 +14,7 @@ from nodeprint.data.places.layout import CCX, QUADRANT, SOCKET, THREAD, Layout, 
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.report import names, text
-from nodeprint.report.figures.node_levels import NodeLevels, at_first_home
+from nodeprint.report.figures.node_levels import NodeLevels
 from nodeprint.report.figures.part_levels import structure_at
 from nodeprint.report.text import changed
 from nodeprint.settings.texts import say
@@ -110,7 +110,7 @@ def placement_of_node(levels: NodeLevels, node: str, fingerprint: Mapping[str, o
     quantity = levels.quantity
     if quantity.quantity != "hop" or len(quantity.layout.slots) < 3:
         return []
-    matrix, drawn = at_first_home(levels, node)
+    matrix, drawn = levels.square(levels.of(node)), levels.slots
     cpus, structure = levels.cpus(node, drawn), structure_at(levels, node)
     if structure is not None:
         sentences = placement_of_structure(matrix, cpus, structure)

@@ -56,9 +56,8 @@ def test_a_core_is_named_once_and_nobody_else(both: Path) -> None:
 def test_each_matrix_is_symmetric_between_its_sockets(both: Path) -> None:
     of_node = node_levels.levels(packed.read(both), "coherence-cas", "node000")
     assert of_node.quantity.homes == (homes.NEAR, homes.FAR)
-    slots = node_levels.drawn_slots(of_node.quantity)
     for home in of_node.quantity.homes:
-        values = node_levels.square_of(of_node.quantity, of_node.of("node000"), home, slots)
+        values = of_node.square(of_node.of("node000"), home)
         sockets = [values[start : start + 16, start : start + 16] for start in (0, 16)]
         assert np.nanmedian(sockets[0]) == pytest.approx(np.nanmedian(sockets[1]), rel=0.02)
 

@@ -270,9 +270,7 @@ def test_matrix_has_the_values_of_the_node_in_both_halves() -> None:
 def test_matrix_names_parts_of_the_machine() -> None:
     data = matrix.of_node(levels_of("coherence-cas"), "node002")
     assert [level.name for level in part_levels(data, "b")] == ["CCX", "CCD", "quadrant", "socket"]
-    slots = levels_of("coherence-cas").quantity.layout.slots[
-        node_levels.drawn_slots(levels_of("coherence-cas").quantity)
-    ]
+    slots = levels_of("coherence-cas").quantity.layout.slots[levels_of("coherence-cas").slots]
     for end, (column, name) in product("ab", enumerate(("socket", "quadrant", "ccd", "ccx"))):
         assert np.array_equal(data[f"{name}_{end}"], slots[:, column])
 
