@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from nodeprint.settings.measurements import known
+from nodeprint.settings.measurements import known, terms
 
 Json = Mapping[str, Any]
 
@@ -103,7 +103,8 @@ METRICS = {
 
 
 def metric_words(metric: str) -> str:
-    return METRICS.get(metric, re.escape(metric).replace(r"\-", ".").lower())
+    term = terms().get(metric)
+    return METRICS.get(metric, re.escape(term.name if term and term.name else metric).replace(r"\-", ".").lower())
 
 
 def measured_words(measurement: str) -> str:

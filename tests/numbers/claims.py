@@ -16,7 +16,7 @@ from tests.numbers.campaign import (
     measured_words,
     metric_words,
 )
-from tests.numbers.fleet import in_tolerances
+from tests.numbers.findings import times
 from tests.numbers.medians import runs_disagree
 from tests.numbers.statements import Statement, unfolded
 
@@ -43,12 +43,16 @@ def _within(text: str, campaign: Campaign) -> Iterator[str]:
 
 
 def _most(text: str, campaign: Campaign) -> Iterator[str]:
-    """The node that differs most is the farthest in tolerances, of pairs."""
-    far = in_tolerances(campaign)
-    far = far[far.index.get_level_values("metric") == "core-to-core"].droplevel("metric")
-    for match in re.finditer(r"(\S+), the node that differs most", text):
-        if match[1] in far.index and far[match[1]] < 0.99 * far.max():
-            yield f"{match[1]} differs by {far[match[1]]:.1f} tolerances, {far.idxmax()} by {far.max():.1f}"
+    """No other node has a larger finding in a measurement, in tolerances, than the one that is named."""
+    for match in re.finditer(
+        r"(\S+)(?: \(in [^()]*\))?, the node with the largest finding in (.+?), on one scale", text
+    ):
+        sizes: dict[str, float] = {}
+        for name, node in campaign.nodes.items():
+            of_it = (f for f in node["findings"] if measured_words(f["measurement"]) == re.escape(match[2].lower()))
+            sizes[name] = max((times(finding) for finding in of_it if not finding["waived"]), default=0.0)
+        if sizes.get(match[1], 0.0) < max(sizes.values()):
+            yield f"{match[1]} has a finding of {sizes.get(match[1])} tolerances, another node of {max(sizes.values())}"
 
 
 def _shared(text: str, campaign: Campaign) -> Iterator[str]:
@@ -87,8 +91,8 @@ def _closest(statement: Statement, campaign: Campaign) -> Iterator[str]:
     named += [(text[: of.start()].rstrip(), of["node"], of["within"], of["what"]) for of in _CLOSEST.finditer(text)]
     for metric, node, within, what in named:
         half = 0.5 * 10.0 ** -len(within.partition(".")[2]) + 1e-9
-        agreements = campaign.nodes[node]["agreements"] if node in campaign.nodes else ()
-        if not any(
+        agreements = campaign.nodes[node]["agreements"] if node in campaign.nodes else ()  # else a part of a component
+        if node in campaign.nodes and not any(
             abs(100 * one["within"] - float(within)) <= half
             and re.search(f"{metric_words(one['metric'])}$", metric.lower())
             and all(re.search(word, what.lower()) for word in component_words(one["component"]))
@@ -292,6 +296,7 @@ def _found(statement: Statement, campaign: Campaign) -> Iterator[str]:
             yield f"{match['of']}: no node"
     cells = [cell for _, cell in statement.cells]
     nodes = _known(cells[:1], campaign.nodes) if len(cells) > 2 and re.search(r"[A-Z]{4}", cells[1]) else []
+    nodes = [] if nodes and "of the nodes are within" in cells[2] else nodes  # what is found of a fleet
     farthest = re.search(r"most on (\S+): ", cells[2]) if nodes else None
     for node in [farthest[1]] if farthest and farthest[1] in nodes else nodes:
         if _COMPONENT.search(cells[2].lower()) and not (_has(campaign.nodes[node], cells[2]) or "group " in cells[2]):

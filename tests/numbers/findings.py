@@ -131,6 +131,7 @@ def of_agreements(agreements: Sequence[Json], node: str) -> Iterator[Fact]:
             yield Fact(100 * agreement[key], "%", f"{left} $", "", words, record)
             yield Fact(value, name, rf"{left} \S+% or $", "", words, record)
         yield Fact(100 * agreement["tolerance"], "%", r"^tolerance: $", "", words, record)
+        yield Fact(100 * agreement["tolerance"], "%", r"nodes are within $", r" \(the tolerance\)", words, record)
         near = rf"{'Closest' if node else 'closest'} to a tolerance.*(?i:{metric}) $"
         yield Fact(100 * agreement["within"], "%", near, " of ", words, record)
         yield Fact(100 * agreement["tolerance"], "%", near.replace(" $", r" \S+% of $"), "", words, record)

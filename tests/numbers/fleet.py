@@ -43,6 +43,9 @@ def _counts(campaign: Campaign) -> Iterator[Fact]:
     for node in nodes.values():
         for finding in node["findings"]:
             yield Fact(len(finding["shared_by"]) + 1, "", "largest of $")
+    runs = [row["runs"] for node in nodes.values() for row in node["classes"] if "linktest" not in row["measurement"]]
+    yield Fact(min(runs, default=0), "", "; $", r" (to \d+ )?runs? of core-to-core")
+    yield Fact(max(runs, default=0), "", "(; | to )$", " runs? of core-to-core")
     disturbed = sum(bool(node["disturbances"]) for node in nodes.values())
     yield Fact(disturbed, "", "recorded on $", " nodes?")
     judged = sum(bool(node["agreements"]) for node in nodes.values())
@@ -104,11 +107,11 @@ def _fleet(fleet: Json) -> Iterator[Fact]:
         of = (re.escape(limit["measurement"]),)
         yield Fact(100 * limit["tolerance"], "%", r"^tolerance: $", "", of, record)
         yield Fact(100 * limit["effect"], "%", r"^detectable from: $", "", of, record)
-    kinds: dict[tuple[str, str, int], list[Json]] = {}
+    kinds: dict[tuple[str, str], list[Json]] = {}
     for limit in fleet["limits"]:
-        kinds.setdefault((limit["metric"], limit["remedy"], limit["needed"]), []).append(limit)
-    for (metric, *_), limits in kinds.items():
-        yield from _far_limits(limits, metric)
+        kinds.setdefault((limit["measurement"], limit["remedy"]), []).append(limit)
+    for (measurement, _), limits in kinds.items():
+        yield from _far_limits(limits, measurement)
     for key in ("shared", "gaps", "groups"):
         for at, one in enumerate(fleet[key]):
             yield from _difference(one, f"{key} {at}")
@@ -179,11 +182,11 @@ def _difference(one: Json, record: str) -> Iterator[Fact]:
 _FAR = 2.5
 
 
-def _far_limits(limits: Sequence[Json], metric: str) -> Iterator[Fact]:
+def _far_limits(limits: Sequence[Json], measurement: str) -> Iterator[Fact]:
     far = [limit for limit in limits if limit["effect"] > _FAR * limit["tolerance"]]
     if not far:
         return
-    words = (metric_words(metric),)
+    words = (measured_words(measurement),)
     effects, tolerances = ([100 * limit[key] for limit in far] for key in ("effect", "tolerance"))
     yield Fact(len(far), "", "in $", " kinds of", words)
     yield Fact(min(effects), "%", "below $", " to", words)
@@ -281,10 +284,11 @@ def in_tolerances(campaign: Campaign) -> pd.Series[float]:
                 is_rate = of["unit"] not in ("ns", "s", "us") and of["effect"] < 0
                 tolerance = of["tolerance"] / (1 + of["tolerance"]) if is_rate else of["tolerance"]
                 of_metric = (f for f in node["findings"] if metrics.get(f["measurement"]) == of["metric"])
-                # as its sentence has it
-                effects = [times(f) for f in of_metric if f["tolerance"] and f["id"] != "limit"]
-                effects = effects or [abs(of["effect"]) / tolerance]
-                rows.append((name, of["metric"], max(effects)))
+                far = abs(of["effect"]) / tolerance
+                limited = [f for f in of_metric if f["tolerance"] and f["id"] != "limit"]
+                # a finding as its sentence has it
+                effects = [(far, far), *((abs(f["effect"]) / f["tolerance"], times(f)) for f in limited)]
+                rows.append((name, of["metric"], max(effects)[1]))
     frame = pd.DataFrame(rows, columns=["node", "metric", "times"])
     return frame.groupby(["node", "metric"])["times"].max()
 

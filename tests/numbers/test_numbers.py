@@ -114,12 +114,12 @@ _FALSE = {
     ),
     "a figure is of another node than it says": (
         "core",
-        "node004, the node that differs most",
-        "node001, the node that differs most",
+        "node004, the node with the largest finding",
+        "node001, the node with the largest finding",
     ),
     "two nodes of which one is not the same": (
         "core",
-        "node004, the node that differs most in core-to-core latency, on",
+        "node004, the node with the largest finding in core-to-core latency, on",
         "node004, both SAME, on",
     ),
     "the headline names a node that is not the closest to its tolerance": (
