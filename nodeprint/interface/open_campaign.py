@@ -113,7 +113,9 @@ class OpenCampaign:
 
         A row each, in ns with its simultaneous interval; no rows if fewer than two quadrants are known.
         """
-        blocks = structure_sentences.quadrant_blocks(_of_pairs(self.levels(measurement, node)), node)
+        levels = self.levels(measurement, node)
+        levels.home()  # raises NodeprintError for other measurements than of pairs
+        blocks = structure_sentences.quadrant_blocks(levels, node)
         return pd.DataFrame([] if blocks is None else printed_structure.quadrant_table(blocks))
 
     def levels(self, measurement: str, node: str) -> NodeLevels:
@@ -137,17 +139,17 @@ class Plot:
         self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
     ) -> Axes:
         """The pairs of a node, with the outlines of CCX, CCD, quadrant and socket."""
-        return _drawn(matrix.matrix, matrix.of_node(self._pairs(measurement, node), node, home), ax)
+        return _drawn(matrix.matrix, matrix.of_node(self._levels(measurement, node), node, home), ax)
 
     def difference(
         self, node: str, measurement: str = "coherence-cas", home: int | None = None, *, ax: Axes | None = None
     ) -> Axes:
         """By pair the difference from the median of the other nodes."""
-        return _drawn(matrix.matrix, matrix.difference(self._pairs(measurement, node), node, home), ax)
+        return _drawn(matrix.matrix, matrix.difference(self._levels(measurement, node), node, home), ax)
 
     def quadrants(self, node: str, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:
         """Medians between quadrants. Raises NodeprintError where the machine has none that are known."""
-        data = matrix_tables.blocks(self._pairs(measurement, node), node, (QUADRANT,))
+        data = matrix_tables.blocks(self._levels(measurement, node), node, (QUADRANT,))
         if data is None:
             raise NodeprintError(f"{node} has no two quadrants that are known", advice="draw its matrix")
         return _drawn(matrix.matrix, data, ax)
@@ -172,8 +174,7 @@ class Plot:
 
     def effect(self, node: str, finding: int = 0, *, ax: Axes | None = None) -> Axes:
         """A finding's effect in each job and run against its tolerance, by its number among the node's findings."""
-        deviation = self._finding(node, finding)
-        return _drawn(differences.intervals, differences.of_finding(deviation, share=deviation.unit == "share"), ax)
+        return _drawn(differences.intervals, differences.of_finding(self._finding(node, finding)), ax)
 
     def finding(self, node: str, finding: int = 0, *, ax: Axes | None = None) -> Axes:
         """The pairs, cells or messages that a finding is of, beside those of peers, with its effect and tolerance."""
@@ -187,7 +188,7 @@ class Plot:
 
     def maps(self, measurement: str = "coherence-cas", *, ax: Axes | None = None) -> Axes:
         """The difference maps of the nodes that can be compared with the first."""
-        levels = self._pairs(measurement, self._campaign.nodes[0])
+        levels = self._levels(measurement, self._campaign.nodes[0])
         return _drawn(matrix.maps, matrix.difference_maps(levels, list(levels.rows)), ax)
 
     def fabric(self, number: int = 0, *, ax: Axes | None = None) -> Axes:
@@ -202,15 +203,12 @@ class Plot:
         """The matrices of several nodes, of the same machine or not, on one scale."""
         if not nodes:
             raise NodeprintError("no node is named", key="nodes", advice="name one or more of .nodes")
-        levels = [self._pairs(measurement, node) for node in nodes]
+        levels = [self._levels(measurement, node) for node in nodes]
         matrices = [matrix.of_node(of_node, node) for of_node, node in zip(levels, nodes, strict=True)]
         return _drawn(matrix.side_by_side, matrix.on_one_scale(nodes, matrices, levels[0].title), ax)
 
     def _levels(self, measurement: str, node: str) -> NodeLevels:
         return self._campaign.levels(measurement, node)
-
-    def _pairs(self, measurement: str, node: str) -> NodeLevels:
-        return _of_pairs(self._levels(measurement, node))
 
     def _finding(self, node: str, number: int) -> Finding:
         verdict = self._campaign.verdict
@@ -219,12 +217,6 @@ class Plot:
             problem = f"{node} has {len(findings)} findings, and number {number} is none of them"
             raise NodeprintError(problem, advice="look at .verdict.nodes[node].findings")
         return findings[number]
-
-
-def _of_pairs(levels: NodeLevels) -> NodeLevels:
-    """The same levels. Raises NodeprintError where they are not of pairs of CPUs."""
-    levels.home()
-    return levels
 
 
 def _drawn(draw: render.Primitive[Any], data: Any, ax: Axes | None) -> Axes:

@@ -187,7 +187,7 @@ def _name(
 _NAME_LETTERS, _ROW_LETTERS = 16, 24
 
 
-def of_finding(finding: Finding, *, share: bool = False) -> xr.Dataset:
+def of_finding(finding: Finding) -> xr.Dataset:
     """A finding in each of its jobs and runs, in percent (of a `share`: points), with simultaneous intervals."""
     jobs, most = finding.by_job, max(len(job.runs) for job in finding.by_job)
     runs = np.full((len(jobs), most), np.nan)
@@ -196,6 +196,7 @@ def of_finding(finding: Finding, *, share: bool = False) -> xr.Dataset:
         runs[row, : len(job.runs)] = [100 * effect for effect in job.runs.values()]
         run_names[row, : len(job.runs)] = [run.rpartition("/")[2] for run in job.runs]
     effects = np.array([(100 * job.effect, 100 * job.interval.low, 100 * job.interval.high) for job in jobs])
+    share = finding.unit == "share"
     title = say("axes", "lost") if share else "difference from the peers, %"
     unit = shown_unit(names.of_measurement(finding.unit, finding.measurement), np.array([[finding.value]]))
     has_unit = bool(finding.effect and np.isfinite(finding.effect_unit)) and not share

@@ -70,8 +70,8 @@ def tolerance_of(finding: Finding) -> dict[str, xr.Variable]:
 
     Rates and messages are compared by ratios: they may be 1.05 times as much or as little, 5% more or 4.76% less.
     """
-    tolerance, model = finding.tolerance, models().get(finding.measurement)
-    if not (finding.component.term.startswith("fabric-") or (model is not None and model.scale == "log")):
+    tolerance = finding.tolerance
+    if not (finding.component.term.startswith("fabric-") or _is_ratio(finding.measurement)):
         return tolerance_coordinates(100 * tolerance, 100 * tolerance)
     ratio = 1 + tolerance if finding.effect > 0 else 1 / (1 - tolerance)
     return tolerance_coordinates(100 * (1 - 1 / ratio), 100 * (ratio - 1))
@@ -79,9 +79,13 @@ def tolerance_of(finding: Finding) -> dict[str, xr.Variable]:
 
 def tolerance_toward(agreement: Agreement) -> float:
     """The tolerance on the side of an agreement's effect, which has that above."""
-    model = models().get(agreement.measurement)
-    is_ratio = is_metric(agreement.measurement) or (model is not None and model.scale == "log")
+    is_ratio = is_metric(agreement.measurement) or _is_ratio(agreement.measurement)
     return agreement.tolerance / (1 + agreement.tolerance) if is_ratio and agreement.effect < 0 else agreement.tolerance
+
+
+def _is_ratio(measurement: str) -> bool:
+    model = models().get(measurement)
+    return model is not None and model.scale == "log"
 
 
 def tolerance_text(data: xr.Dataset, effect: float = math.nan) -> str:

@@ -42,13 +42,10 @@ def table_of(
     return scaled(xr.Dataset({"value": named(("row", "column"), values, title)}, coordinates), *value_limits(values))
 
 
-def agreements_of(verdict: Verdict, nodes: Sequence[str] = ()) -> xr.Dataset | None:
-    """The smallest tolerance at which nodes would be the same, as a share of it, by metric; None without any."""
-    chosen = nodes or [name for name, node in verdict.nodes.items() if node.agreements]
-    shares = {name: {of.metric: of.share for of in verdict.nodes[name].agreements} for name in chosen}
+def agreements_of(verdict: Verdict, nodes: Sequence[str]) -> xr.Dataset:
+    """The smallest tolerance at which nodes would be the same, as a share of it, by metric."""
+    shares = {name: {of.metric: of.share for of in verdict.nodes[name].agreements} for name in nodes}
     metrics = list(dict.fromkeys(metric for of_node in shares.values() for metric in of_node))
-    if not metrics:
-        return None
     order = sorted(shares, key=lambda name: (-max(shares[name].values(), default=0.0), name))
     values = np.array([[shares[name].get(metric, np.nan) for metric in metrics] for name in order])
     marked = np.array([verdict.nodes[name].outcome.entry.found for name in order])  # asks for attention

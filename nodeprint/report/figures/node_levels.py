@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
 import msgspec
@@ -83,8 +83,8 @@ class NodeLevels(msgspec.Struct, frozen=True, dict=True):
 
     def square(self, places: Floats, home: int | None = None) -> Floats:
         """Return values by place as a symmetric matrix of the `slots` at a home, the first by default."""
-        pairs, size = self.quantity.pairs, len(self.quantity.layout.slots)
-        start = self.quantity.homes.index(self.home(home)) * len(pairs)
+        at_home, pairs, size = self.home(home), self.quantity.pairs, len(self.quantity.layout.slots)
+        start = self.quantity.homes.index(at_home) * len(pairs)
         out = np.full((size, size), np.nan, dtype=np.float64)
         out[pairs[:, 0], pairs[:, 1]] = out[pairs[:, 1], pairs[:, 0]] = places[start : start + len(pairs)]
         return np.asarray(out[np.ix_(self.slots, self.slots)])
@@ -106,20 +106,18 @@ def levels(fleet: PackedFleet, measurement: str, node: str) -> NodeLevels:
     """Return a measurement on all nodes with the layout of `node`. Raises NodeprintError if it has none."""
     numbers = {packed.name: number for number, packed in enumerate(fleet.nodes)}
     if node not in numbers:
-        raise NodeprintError(f"{node} is not a node of campaign {fleet.campaign}", advice=_names(numbers))
+        raise NodeprintError(f"{node} is not a node of campaign {fleet.campaign}", advice=_choice(numbers))
     measured = [quantity for quantity in fleet.quantities if numbers[node] in quantity.newest_rows]
     for quantity in measured:
         if quantity.measurement == measurement:
             rows = quantity.newest_rows
             values = np.stack([median_of_runs(quantity, of_node) for of_node in rows.values()])
             return NodeLevels(quantity, tuple(fleet.nodes[number] for number in rows), values)
-    advice = (
-        _names({quantity_measured.measurement: 0 for quantity_measured in measured}) if measured else "measure it first"
-    )
+    advice = _choice(dict.fromkeys(of.measurement for of in measured)) if measured else "measure it first"
     raise NodeprintError(f"{node} has no values of {measurement}", advice=advice)
 
 
-def _names(names: dict[str, int]) -> str:
+def _choice(names: Collection[str]) -> str:
     return f"choose from {', '.join(list(names)[:8])}{', ...' if len(names) > 8 else ''}"
 
 

@@ -213,7 +213,7 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
     the finding names no places of the measurement, or there is no peer.
     """
     quantity = levels.quantity
-    values, of_peers = _of_job(levels, node, finding), levels.of_peers(node, peers)
+    of_peers = levels.of_peers(node, peers)
     if not len(of_peers):
         raise NodeprintError(f"{node} has no peer to differ from", advice="draw its values instead")
     of_node = levels.nodes[levels.rows[node]]
@@ -228,23 +228,19 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
         for column in (quantity.places[dim] for dim in quantity.dims if dim != "cpu"):
             alike &= column == column[at[0]]
         at = np.flatnonzero(alike)
-    middle = np.nanmedian(of_peers, axis=0)
+    values, middle = np.vstack([_of_job(levels, node, finding), of_peers]), np.nanmedian(of_peers, axis=0)
     share = quantity.model.scale == "share"
-    difference = _differences(values[None], middle, at, strata, share)[0]
-    peer_difference = _differences(of_peers, middle, at, strata, share)
+    percent = _differences(values, middle, at, strata, share)
+    percent_title = say("axes", "lost_expected") if share else "difference from the peers, %"
     names, axis, groups, slots = (
         _pair_names(levels, node, at) if quantity.of_pairs else _cell_names(quantity, of_node, at)
     )
-
-    def gathered(of_places: Floats) -> Floats:
-        return np.array([np.nanmean(of_places[rows]) for rows in groups])
-
-    size = levels.unit.size
-    differences = gathered(difference), np.array([gathered(row) for row in peer_difference])
-    measured = gathered(values[at] / size), np.array([gathered(row) for row in of_peers[:, at] / size])
-    difference_title = say("axes", "lost_expected") if share else "difference from the peers, %"
-    own = np.array([np.isin(at[rows], of_finding).any() for rows in groups])
-    data = finding_strip(finding, node, (axis, names), measured, levels.title, differences, difference_title, own)
+    measured, percent = (
+        np.array([[np.nanmean(row[places]) for places in groups] for row in of])
+        for of in (values[:, at] / levels.unit.size, percent)
+    )
+    own = np.array([np.isin(at[places], of_finding).any() for places in groups])
+    data = finding_strip(finding, node, (axis, names), measured, levels.title, percent, percent_title, own)
     parts = part_coordinates("place", slots) if slots is not None else {}
     return data.assign_coords(parts).assign_attrs(peers=len(of_peers))
 
@@ -253,32 +249,32 @@ def finding_strip(
     finding: Finding,
     node: str,
     places: tuple[str, Sequence[str]],
-    measured: tuple[Floats, Floats],
+    measured: Floats,
     title: str,
-    differences: tuple[Floats, Floats],
-    difference_title: str,
+    percent: Floats,
+    percent_title: str,
     own: npt.NDArray[np.bool_],
 ) -> xr.Dataset:
-    """Return the strip of a finding: differences and values of its places on the node and its peers (peer, place).
+    """Return the strip of a finding: values and differences of its places on the node, and then on its peers.
 
     `places` are the axis and names of the places, `own` selects those of the finding. Effect, interval and tolerance
     are those of the finding.
     """
     axis, names = places
-    unit = title.rpartition(", ")[2]
+    unit, percent_unit = (of.rpartition(", ")[2] for of in (title, percent_title))
     values = {"node_value": named("place", measured[0], f"{node}, {unit}")}
     for word, reduce in (("lowest", np.nanmin), ("median", np.nanmedian), ("highest", np.nanmax)):
-        values[f"peers_{word}"] = named("place", reduce(measured[1], axis=0), f"peers' {word}, {unit}")
-    percent = difference_title.rpartition(", ")[2]
+        values[f"peers_{word}"] = named("place", reduce(measured[1:], axis=0), f"peers' {word}, {unit}")
     ends = (("effect", finding.effect), ("effect_low", finding.interval.low), ("effect_high", finding.interval.high))
     coordinates = {
         "place": named("place", np.array(names, dtype=object), axis),
         "marked_0": named("place", own, "of the finding"),
-        **{name: named((), 100 * end, f"{name.replace('_', ' ')}, {percent}") for name, end in ends},
+        **{name: named((), 100 * end, f"{name.replace('_', ' ')}, {percent_unit}") for name, end in ends},
         **figure_data.tolerance_of(finding),
     }
-    variables = values | strip_of("place", *differences, difference_title, f"peers' {{}} difference, {percent}")
-    return xr.Dataset(variables, coordinates, {"node": node, "measured": title})
+    of_peers = f"peers' {{}} difference, {percent_unit}"
+    values |= strip_of("place", percent[0], percent[1:], percent_title, of_peers)
+    return xr.Dataset(values, coordinates, {"node": node, "measured": title})
 
 
 def _of_job(levels: NodeLevels, node: str, finding: Finding) -> Floats:
@@ -423,17 +419,14 @@ def own_messages(verdict: FabricVerdict, finding: Finding) -> xr.Dataset:
         peers = peers[np.isfinite(peers)] if np.isfinite(peers).any() else np.array([np.nan])
         rows.append([own, float(peers.min()), float(np.median(peers)), float(peers.max())])
     sign = 1 if shown.better == "lower" else -1
-    relative = np.expm1(sign * np.array(rows))  # (place; own, peers' lowest, median and highest)
-    relative[:, 1:] = np.sort(relative[:, 1:], axis=1)
+    relative = np.expm1(sign * np.array(rows).T)  # (own, peers' lowest, median and highest; place)
+    relative[1:] = np.sort(relative[1:], axis=0)
     unit = shown_unit(shown.unit, np.array(shown.median, dtype=np.float64))
-    values = np.exp(sign * np.array([logs[a, b] for a, b in ends])) / unit.size
-    usual = values / (1 + relative[:, 0])
+    usual = np.exp(sign * np.array([logs[a, b] for a, b in ends])) / unit.size / (1 + relative[0])
     names = tuple(f"{verdict.nodes[a]} to {verdict.nodes[b]}" for a, b in ends)
-    differences = relative[:, 0], relative[:, 1:].T
-    measured = values, usual * (1 + differences[1])
     title, what = f"{measured_messages(verdict)}, {unit.name or '1'}", "difference from what is expected, %"
     places, own = ("message from node to node", names), np.ones(len(names), dtype=np.bool_)
-    percent = 100 * differences[0], 100 * differences[1]
+    measured, percent = usual * (1 + relative), 100 * relative
     data = finding_strip(finding, str(where["node"]), places, measured, title, percent, what, own)
     return data.assign_attrs(peers=len(verdict.nodes) - 1 - of_link)
 

@@ -142,7 +142,7 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int) -> tup
     tolerance, component = f"{finding.tolerance * 100:.3g}%", names.component(finding.component)
     values = {"component": component, "tolerance": tolerance, "verb": "is" if beyond == 1 else "are"}
     alt = say("alt", "runs", beyond=beyond, runs=len(finding.runs), **values)
-    data = differences.of_finding(finding, share=finding.unit == "share")
+    data = differences.of_finding(finding)
     return (picture(campaign, node, f"runs-{number}", differences.intervals, data, SMALL, alt),)
 
 
@@ -634,12 +634,13 @@ def tolerances_map(campaign: Campaign) -> Iterator[Picture]:
     nodes = campaign.verdict.nodes
     share = {name: max(of.share for of in node.agreements) for name, node in nodes.items() if node.agreements}
     shown = sorted(share, key=lambda name: (-share[name], natural(name)))[:_MOST_ROWS]
-    data = matrix_tables.agreements_of(campaign.verdict, shown) if len(share) > 1 else None
-    if data is not None:
-        caption = say("captions", "agreements")
-        if len(shown) < len(share):
-            caption += say("captions", "agreements_most", shown=len(shown), nodes=len(share))
-        yield picture(campaign, CLUSTER, "tolerances", matrix.matrix, data, LARGE, caption)
+    if len(share) < 2:
+        return
+    caption = say("captions", "agreements")
+    if len(shown) < len(share):
+        caption += say("captions", "agreements_most", shown=len(shown), nodes=len(share))
+    data = matrix_tables.agreements_of(campaign.verdict, shown)
+    yield picture(campaign, CLUSTER, "tolerances", matrix.matrix, data, LARGE, caption)
 
 
 def over_time(campaign: Campaign) -> Iterator[Picture]:
