@@ -26,16 +26,18 @@ def shown(measurement: str) -> str:
 def sections(result: Result) -> tuple[Section, ...]:
     """All sections, from the matrix to the advice."""
     summary = result.summary
-    moved = text.moved_most(result.disturbances)
+    disturbances = text.apart(result.disturbances)
+    moved = text.moved_most(disturbances)
     taken = text.taken_most(result.disturbances)
     disturbed = text.moved_cpus(moved) if moved else text.busy_machine(taken) if taken else ""
-    first = [*filter(None, [disturbed]), *(text.memory_warning(memory, 1) for memory in result.memory)]
+    outcome = f"{result.outcome.with_class}: {disturbed or say('here_outcomes', result.outcome)}"
+    first = [outcome, *(text.memory_warning(memory, 1) for memory in result.memory)]
     has_matrix = summary.matrix is not None and len(summary.matrix.places.cpus) > 2
     lost = max((figure.disturbed or 0.0 for figure in summary.figures), default=0.0)
     star = f"* {say('marked', share=names.percent(lost))}" if lost else ""
     published = [sentence for compared in result.references.values() for sentence in compared.sentences()]
     notes = [say("here_unmeasured", name=shown(name), reason=why) for name, why in result.unmeasured.items()]
-    remaining = [disturbance for disturbance in result.disturbances if disturbance is not moved]
+    remaining = [disturbance for disturbance in disturbances if disturbance is not moved]
     notes += [text.sentence(text.disturbance(disturbance)) for disturbance in remaining]
     notes += [f"{text.sentence(f'{warning.text}; {warning.advice}')}" for warning in result.warnings]
     return blocks.sections(
@@ -94,8 +96,9 @@ def _rows(figure: MedianValue) -> list[tuple[str, str, str, str]]:
     low, high = (math.nan if end is None else end for end in (figure.low, figure.high))
     if figure.runs == figure.left_out == 2:
         return [(label, name, f"{names.span(low, high, unit)}{mark}", say("runs_disagree"))]
-    interval = names.over_runs(low, high, unit, figure.runs, figure.left_out or 0)
-    level = "" if figure.left_out == figure.runs else f"95% over {figure.runs} runs: "
-    lone = "one run, no interval" if figure.runs == 1 else ""
-    median = f"{names.quantity(figure.median, unit)}{mark}"
-    return [(label, name, median, f"{level}{interval}" if interval else lone)]
+    left_out, interval = figure.left_out or 0, "one run, no interval" if figure.runs == 1 else ""
+    if math.isfinite(low) and math.isfinite(high):
+        of_runs = f"{figure.runs - left_out} of {figure.runs}" if left_out else str(figure.runs)
+        over = "all runs" if left_out == figure.runs else f"95% over {of_runs} runs"
+        interval = f"{over}: {names.span(low, high, unit)}"
+    return [(label, name, f"{names.quantity(figure.median, unit)}{mark}", interval)]

@@ -18,6 +18,8 @@ from nodeprint.judge import disagreements
 from nodeprint.judge.acceptance_file import Acceptance
 from nodeprint.judge.agreements import metric
 from nodeprint.judge.verdict import LOST, Disturbance
+from nodeprint.stats.disagreement import LEAST
+from nodeprint.stats.robust import row_medians
 
 #: The kind of disturbance that is a run off the others of its job.
 ODD_RUN = "odd-run"
@@ -36,10 +38,13 @@ def of_job(
     out = [seen for seen in disagreements.of_job(node, i, job, reduced, rules) if seen.invalid]
     out += [disturbance for measurement in reduced for disturbance in _of_measurement(i, job, measurement, rules)]
     for measurement, of_row in zip(reduced, odd, strict=True):
-        for row in measurement.rows.get(i, {}).get(job, []):
-            if row in of_row:
-                run = f"job{job}/run{measurement.run[row]}"
-                out.append(Disturbance(ODD_RUN, True, measurement.measurement, run, share=of_row[row]))
+        rows = measurement.rows.get(i, {}).get(job, [])
+        others = row_medians(measurement.level[[row for row in rows if row not in of_row]].T)
+        for row in (row for row in rows if row in of_row):
+            run, ratios = f"job{job}/run{measurement.run[row]}", measurement.level[row] / others
+            far = ratios[np.abs(np.log(ratios)) > np.log(LEAST)]  # it may be off in some of its points only
+            ratio = float(np.nanmedian(far if len(far) else ratios))
+            out.append(Disturbance(ODD_RUN, True, measurement.measurement, run, abs(ratio - 1), ratio))
     return out
 
 

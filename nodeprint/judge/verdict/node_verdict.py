@@ -62,7 +62,8 @@ class Reason(msgspec.Struct, frozen=True):
 class Disturbance(msgspec.Struct, frozen=True):
     """A disturbance of a measurement, or another observation on the node. `kind` is disturbed, missing, odd-run,
     stolen, loud-cpus, busy, hot, throttled, memory-errors, clock-fell, record, runs-differ, passes-differ, jobs-differ,
-    cpus-moved or unpinned. `share` or `value` give the amount, `cpus` the CPUs.
+    cpus-moved or unpinned. `share` or `value` give the amount, `cpus` the CPUs. An odd run's `value` is its ratio to
+    the other runs of its job in the points that differ. Its `share` is the distance of this ratio from 1.
 
     If repetitions differ, `value` is the factor. `odd` are those that differ from the majority (empty without one;
     job1, job1/run2, job1/run2/pass1). A typical measurement point has `low` and `high` (in `unit`) in the repetitions

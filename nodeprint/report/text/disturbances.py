@@ -13,7 +13,7 @@ from nodeprint.judge.outcome import ReasonDetail
 from nodeprint.judge.verdict import LOST, Disturbance, Verdict
 from nodeprint.machine import other_load
 from nodeprint.report import names
-from nodeprint.report.text.wording import measured, named, sentence
+from nodeprint.report.text.wording import changed, measured, named, sentence
 from nodeprint.settings.texts import say, texts
 
 #: Reasons that are due to background load, if it was measured.
@@ -74,6 +74,19 @@ def moved_most(disturbances: Sequence[Disturbance]) -> Disturbance | None:
     return max(moved, key=lambda candidate: candidate.value, default=None)
 
 
+def apart(disturbances: Sequence[Disturbance]) -> list[Disturbance]:
+    """Leave out disturbances that repeat another one of their measurement.
+
+    Migrated virtual CPUs come before runs that differ, and these before an odd run.
+    """
+    kinds = ("cpus-moved", "runs-differ", "passes-differ", "odd-run")
+    first: dict[str, Disturbance] = {}
+    of_kinds = (seen for seen in disturbances if seen.kind in kinds)
+    for seen in sorted(of_kinds, key=lambda seen: (kinds.index(seen.kind), -seen.value)):
+        first.setdefault(seen.measurement, seen)
+    return [seen for seen in disturbances if seen.kind not in kinds or seen is first[seen.measurement]]
+
+
 def moved_cpus(worst: Disturbance, nodes: Sequence[str] = (), node: str = "") -> str:
     """Report that hosts migrate virtual CPUs of `nodes`, with the values of one node; unnamed for this machine."""
     on = f" on {printable(node, 60)}" if len(nodes) > 1 and worst.low_in not in nodes else ""
@@ -129,6 +142,7 @@ def disturbance(disturbance: Disturbance) -> str:
     values |= {"measurement": measured(of) if of else "the measurement", "detail": printable(disturbance.detail, 300)}
     values |= {"cpus": f" on {cpus}" if cpus else "", "cpus_alone": cpus or "its CPUs"}
     values |= {"run": f" in {disturbance.run}" if disturbance.run else "", "job": job.partition("/")[0]}
+    values |= {"change": changed(disturbance.value - 1, of, of_value=True)["change"]}
     return say("disturbances", disturbance.kind, run_number=run_number, **values, **_ends(disturbance))
 
 

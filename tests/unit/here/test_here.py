@@ -10,9 +10,11 @@ import time
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from nodeprint import simulate as simulator
@@ -20,6 +22,8 @@ from nodeprint.cli import app
 from nodeprint.errors import NodeprintError
 from nodeprint.here import matrix_text, measure, result, time_budget, view
 from nodeprint.judge.campaign import judge
+from nodeprint.judge.outcome import Outcome
+from nodeprint.judge.verdict import Disturbance
 from nodeprint.machine.topology import presets
 from nodeprint.report import text
 from nodeprint.summary import measured_node
@@ -134,7 +138,28 @@ def test_medians_have_unit_and_interval(campaign: Path) -> None:
 def test_what_the_memory_could_be_is_said_first_as_the_verdict_says_it(campaign: Path) -> None:
     (warning,) = text.memory_warnings(judge(campaign).verdict.fleet)
     assert "memory runs at 2,133 of 3,200 MT/s" in warning
-    assert printed.of_sections(view.sections(result.read(campaign))).startswith(f"{warning}\n\n")
+    outcome = "NOT COMPARED (NO PEERS): Measured. It has no peers, so nothing was compared."
+    assert printed.of_sections(view.sections(result.read(campaign))).startswith(f"{outcome}\n{warning}\n\n")
+
+
+def test_one_difference_of_runs_is_stated_once_with_one_pair_of_values(campaign: Path) -> None:
+    ends: dict[str, Any] = {"low": 26.7, "high": 107.0, "unit": "ns", "low_in": "job1/run3", "high_in": "job1/run1"}
+    differ = Disturbance("runs-differ", False, "coherence-cas", "job1", 0.5, 4.0, odd=("job1/run1",), **ends)
+    moved = replace(differ, kind="cpus-moved", invalid=True)
+    near = replace(moved, value=3.0, low=25.0)
+    odd = Disturbance("odd-run", True, "coherence-cas", "job1/run1", 3.0, 4.0)
+    measured = replace(result.read(campaign), outcome=Outcome.INVALID, disturbances=(near, odd, differ, moved))
+    shown = printed.of_sections(view.sections(measured))
+    assert shown.startswith("UNDETERMINED (INVALID): The host migrates the virtual CPUs")
+    assert shown.count("run 1") == 1 and "25 ns" not in shown and "other runs" not in shown
+    shown = printed.of_sections(view.sections(replace(measured, disturbances=(odd, differ))))
+    assert shown.count("Run 1") == 1 and "by a factor of 4.0" in shown
+
+
+def test_an_interval_names_the_runs_that_it_is_of() -> None:
+    figure = MedianValue("coherence-cas", "same socket", "ns", 27.0, low=25.5, high=28.4, runs=3, left_out=1)
+    (row,) = view.medians([figure]).rows
+    assert row[-1] == "95% over 2 of 3 runs: 25.5 to 28.4 ns"
 
 
 # --- measuring ---

@@ -77,12 +77,12 @@ def test_a_value_of_one_node_is_not_printed_for_all() -> None:
         name: verdicts.node(
             Outcome.INVALID,
             reasons=(Reason(Outcome.INVALID, ReasonDetail.ODD_RUN),),
-            disturbances=(Disturbance("odd-run", True, "coherence-cas", "job1/run3", share),),
+            disturbances=(Disturbance("odd-run", True, "coherence-cas", "job1/run3", share, 1 + share),),
         )
         for name, share in shares.items()
     }
     (line,) = text.node_lines(nodes)
-    assert line.text.startswith("on 4 nodes, most on n003: Run 3 of job1 is 79.1% off")
+    assert line.text.startswith("on 4 nodes, most on n003: Run 3 of job1 has a 79.1% higher core-to-core")
 
 
 def _of_cores() -> dict[str, NodeVerdict]:
