@@ -20,15 +20,7 @@ from nodeprint.interface import export
 from nodeprint.interface.arguments import check, checked
 from nodeprint.judge.verdict import Finding, Verdict
 from nodeprint.report import verdict_files
-from nodeprint.report.figures import (
-    curves,
-    differences,
-    floorplan,
-    matrix,
-    matrix_tables,
-    render,
-    strips,
-)
+from nodeprint.report.figures import curves, differences, floorplan, matrix, matrix_tables, render, strips
 from nodeprint.report.figures import style as styles
 from nodeprint.report.figures.node_levels import NodeLevels, levels
 from nodeprint.report.pages.judged_campaign import Campaign

@@ -1,4 +1,4 @@
-"""Matrices with labeled axes: pairs of CPUs or nodes with outlined components, and tables."""
+"""Matrices with labeled axes: pairs of CPUs or nodes with outlined components, tables, matrices side by side."""
 
 from __future__ import annotations
 
@@ -16,21 +16,7 @@ from matplotlib.colors import Normalize
 from nodeprint.data.places import homes
 from nodeprint.data.places.layout import Ints
 from nodeprint.errors import NodeprintError
-from nodeprint.report.figures import figure_data
-from nodeprint.report.figures.drawing import (
-    BRACKET_PT,
-    draw_brackets,
-    draw_cells,
-    draw_outlines,
-    draw_scale,
-    letters,
-    name_places,
-    scale_of,
-    size_pt,
-    subplots,
-    value_limits,
-    write_numbers,
-)
+from nodeprint.report.figures import drawing, figure_data
 from nodeprint.report.figures.figure_data import marks, named, title_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels
 from nodeprint.report.figures.part_levels import in_groups, part_coordinates, part_levels, structure_at
@@ -80,7 +66,7 @@ def square(
             coordinates[f"{name}_{end}"] = xr.Variable(end, of.to_numpy(), attributes)
     if len(marked):
         coordinates["marked"] = xr.Variable("b", np.isin(np.arange(len(labels)), list(marked)))
-    low, high = value_limits(values)
+    low, high = drawing.value_limits(values)
     value = named(("a", "b"), values, title)
     value.attrs |= {"low": low, "high": high}
     return xr.Dataset({"value": value}, coordinates, {"axis": axis, "symmetric": not directed})
@@ -88,12 +74,14 @@ def square(
 
 def of_node(levels: NodeLevels, node: str, home: int | None = None) -> xr.Dataset:
     """Return the pairs of a node at a `home`, the first by default; CPUs without labels are in the groups found."""
-    values, cpus = levels.square(levels.of(node), home) / levels.unit.size, levels.cpus(node, levels.slots)
-    parts, axis, structure = _parts(levels, levels.slots), _axis(cpus), structure_at(levels, node)
-    if structure is not None and structure.levels:
-        order, parts = in_groups(structure, cpus)
-        values, cpus, axis = values[np.ix_(order, order)], tuple(cpus[place] for place in order), say("axes", "found")
-    return square(values, cpus, _at_home(levels, home, levels.title), parts, axis=axis)
+    values, title = levels.square(levels.of(node), home) / levels.unit.size, _at_home(levels, home, levels.title)
+    structure = structure_at(levels, node)
+    if structure is None or not structure.levels:
+        return _of_slots(levels, node, levels.slots, values, title)
+    cpus = levels.cpus(node, levels.slots)
+    order, parts = in_groups(structure, cpus)
+    ordered = [cpus[place] for place in order]
+    return square(values[np.ix_(order, order)], ordered, title, parts, axis=say("axes", "found"))
 
 
 def scaled(data: xr.Dataset, low: float, high: float) -> xr.Dataset:
@@ -125,7 +113,7 @@ def near_limits(matrices: Sequence[xr.Dataset], chosen: npt.NDArray[np.bool_]) -
     values = [data.value.to_numpy()[chosen] for data in matrices]
     if not any(np.isfinite(of).any() for of in values):
         return None
-    low, high = value_limits(*values)
+    low, high = drawing.value_limits(*values)
     scale = matrices[0].value.attrs
     return None if high - low > _NEAR * (scale["high"] - scale["low"]) else (low, high)
 
@@ -147,8 +135,7 @@ def of_cells(levels: NodeLevels, node: str, dim: str, place: int, name: str) -> 
     rows, columns = (each.index.get_level_values(level).to_numpy() for level in (0, 1))
     of_pairs = np.full((len(slots), len(slots)), np.nan)
     of_pairs[rows, columns] = of_pairs[columns, rows] = each.to_numpy()
-    cpus = levels.cpus(node, slots)
-    return square(of_pairs, cpus, f"{name}: {levels.title}", _parts(levels, slots), axis=_axis(cpus))
+    return _of_slots(levels, node, slots, of_pairs, f"{name}: {levels.title}")
 
 
 def difference(
@@ -167,32 +154,33 @@ def difference(
     percent = levels.square(100 * (values / np.nanmedian(peer_values, axis=0) - 1), home)
     count = len(peer_values)
     reference = f"median of {count} peers" if count > 1 else "one peer"
-    title, cpus = _at_home(levels, home, f"difference from the {reference}, %"), levels.cpus(node, levels.slots)
-    places = [place for place, cpu in enumerate(cpus) if cpu in marked]
-    data = square(percent, cpus, title, _parts(levels, levels.slots), axis=_axis(cpus), marked=places)
-    return of_differences(data, 100 * tolerance if tolerance is not None else None)
+    title = _at_home(levels, home, f"difference from the {reference}, %")
+    data = _of_slots(levels, node, levels.slots, percent, title, marked)
+    return of_differences(data, tolerance)
 
 
-def of_differences(data: xr.Dataset, tolerance: float | None, least: float = LEAST_REACH) -> xr.Dataset:
-    """Return the data on a symmetric scale of differences, to `least` percent or more, with a tolerance (percent)."""
+def of_differences(data: xr.Dataset, tolerance: float | None) -> xr.Dataset:
+    """Return the data on a symmetric scale of differences, with a tolerance (0.02 is 2%), if any."""
     finite = np.abs(data.value.to_numpy()[np.isfinite(data.value)])
     far = float(np.quantile(finite, 0.998)) if finite.size else 0.0
-    reach = max(least, far, 1.5 * (tolerance or 0.0))
+    percent = 100 * (tolerance or 0.0)
+    reach = max(LEAST_REACH, far, 1.5 * percent)
     out = scaled(data, -reach, reach)
     out.value.attrs["map"] = "differences"
-    return out if tolerance is None else out.assign_coords(figure_data.tolerance_coordinates(tolerance, tolerance))
+    return out if tolerance is None else out.assign_coords(figure_data.tolerance_coordinates(percent, percent))
 
 
 def _at_home(levels: NodeLevels, home: int | None, title: str) -> str:
     return f"{homes.named(levels.home(home))}: {title}".removeprefix(": ")
 
 
-def _parts(levels: NodeLevels, slots: Ints) -> dict[str, xr.Variable]:
-    return part_coordinates("place", levels.quantity.layout.slots[slots])
-
-
-def _axis(cpus: Sequence[int]) -> str:
-    return "CPU" if list(cpus) == sorted(cpus) else say("axes", "components")
+def _of_slots(
+    levels: NodeLevels, node: str, slots: Ints, values: Floats, title: str, marked: Collection[int] = ()
+) -> xr.Dataset:
+    cpus, parts = levels.cpus(node, slots), part_coordinates("place", levels.quantity.layout.slots[slots])
+    axis = "CPU" if list(cpus) == sorted(cpus) else say("axes", "components")
+    places = [place for place, cpu in enumerate(cpus) if cpu in marked]
+    return square(values, cpus, title, parts, axis=axis, marked=places)
 
 
 # --- drawing ---
@@ -222,27 +210,27 @@ def matrix(ax: Axes, data: xr.Dataset, style: Style) -> None:
         pairs(ax, data, style)
     else:
         _table(ax, data, style)
-    draw_scale(ax, scale_of(data), style)
+    drawing.draw_scale(ax, drawing.scale_of(data), style)
 
 
 def pairs(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw a matrix of pairs with the names of its components, without its scale."""
-    size, scale, values = data.sizes["b"], scale_of(data), data.value.to_numpy()
+    size, scale, values = data.sizes["b"], drawing.scale_of(data), data.value.to_numpy()
     symmetric = data.attrs["symmetric"]
     ax.set_box_aspect(1)
-    draw_cells(ax, values, scale, style, blank=np.eye(size, dtype=np.bool_) if symmetric else None)
+    drawing.draw_cells(ax, values, scale, style, blank=np.eye(size, dtype=np.bool_) if symmetric else None)
     levels = part_levels(data, "b")
-    draw_outlines(ax, levels, size, style, "ink" if scale.map == "differences" else "paper")
+    drawing.draw_outlines(ax, levels, size, style, "ink" if scale.map == "differences" else "paper")
     if size <= MOST_NUMBERS:
-        write_numbers(ax, values, values, scale, style, 3 if scale.map == "values" else 2)
+        drawing.write_numbers(ax, values, values, scale, style, 3 if scale.map == "values" else 2)
     labels = [shortened(label, _MOST_LETTERS) for label in without_domain(data.b.to_numpy().tolist())]
     turned = max(map(len, labels), default=0) > 3
     for axis in (ax.xaxis, ax.yaxis):
-        name_places(axis, labels, style, turned=turned, most=size if size <= MOST_NUMBERS else _TICKS)
+        drawing.name_places(axis, labels, style, turned=turned, most=size if size <= MOST_NUMBERS else _TICKS)
     ax.set_xlabel(data.attrs["axis"])
     ax.set_ylabel(data.attrs["axis"], labelpad=2)
     if levels:
-        draw_brackets(ax, levels, style)
+        drawing.draw_brackets(ax, levels, style)
     if len(places := marks(data)):
         pen: dict[str, Any] = {"linestyle": "", "color": style.color("alarm"), "clip_on": False, "markersize": 3.2}
         ax.plot([-0.012] * len(places), places, marker=">", transform=ax.get_yaxis_transform(), **pen)
@@ -257,7 +245,7 @@ def counted_alike(matrices: Sequence[xr.Dataset]) -> list[xr.Dataset]:
 
 def _counts(data: xr.Dataset) -> Ints:
     """Count the pairs of a matrix by the bars of its scale; the outermost bars include the values beyond."""
-    scale, values = scale_of(data), data.value.to_numpy()
+    scale, values = drawing.scale_of(data), data.value.to_numpy()
     start, end = np.indices(values.shape)
     counted = values[np.isfinite(values) & ((start < end) if data.attrs["symmetric"] else (start != end))]
     return np.histogram(np.clip(counted, scale.low, scale.high), BARS, (scale.low, scale.high))[0]
@@ -266,7 +254,7 @@ def _counts(data: xr.Dataset) -> Ints:
 @primitive(lambda _, width: Frame(width, 26.0))
 def histogram(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw the histogram of a matrix, each pair once, in its colors; the outermost bars include the values beyond."""
-    scale, counts = scale_of(data), _counts(data)
+    scale, counts = drawing.scale_of(data), _counts(data)
     edges = np.linspace(scale.low, scale.high, BARS + 1)
     middles = (edges[1:] + edges[:-1]) / 2
     colors = style.map(scale.map)(Normalize(scale.low, scale.high)(middles))
@@ -276,20 +264,20 @@ def histogram(ax: Axes, data: xr.Dataset, style: Style) -> None:
     ax.set_xlabel(scale.title)
     ax.set_ylabel("pairs")
     if "matrix" in data.coords:
-        ax.set_title(shortened(str(data.matrix.item()), letters(ax, 1.2, style)), fontsize=style.letters_pt)
+        ax.set_title(shortened(str(data.matrix.item()), drawing.letters(ax, 1.2, style)), fontsize=style.letters_pt)
 
 
 def _table(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw cells with the names of their rows and columns; with many rows, only those of findings have names."""
     row_dim, column_dim = map(str, data.value.dims)
-    values, scale = data.value.to_numpy(), scale_of(data)
+    values, scale = data.value.to_numpy(), drawing.scale_of(data)
     ax.set_aspect("auto")
-    draw_cells(ax, values, scale, style)
+    drawing.draw_cells(ax, values, scale, style)
     marked = marks(data).tolist()
     rows, columns = without_domain(data[row_dim].to_numpy().tolist()), data[column_dim].to_numpy().tolist()
     labeled = len(rows) <= MOST_NAMED_ROWS
     shown = list(range(len(rows))) if labeled else marked
-    most = min(_MOST_LETTERS, letters(ax, 0.6, style))
+    most = min(_MOST_LETTERS, drawing.letters(ax, 0.6, style))
     ax.set_yticks(shown, [shortened(rows[row], most) for row in shown])
     for label, row in zip(ax.get_yticklabels(), shown, strict=True):
         if row in marked:
@@ -303,14 +291,14 @@ def _table(ax: Axes, data: xr.Dataset, style: Style) -> None:
     title = title_of(data[row_dim])
     ax.set_ylabel(title if labeled else f"{title} ({len(rows)})")
     numbers = data["number" if "number" in data else "value"].to_numpy()
-    write_numbers(ax, numbers, values, scale, style, data.attrs.get("digits", 3))
+    drawing.write_numbers(ax, numbers, values, scale, style, data.attrs.get("digits", 3))
 
 
 # --- side by side ---
 
 
 #: How many are in a row, the least side of a matrix in mm, and the most lines of a name.
-_MOST_COLUMNS, _LEAST_BESIDE, _MOST_LINES = 3, 12.0, 2
+_MOST_COLUMNS, _LEAST_OF_SEVERAL, _MOST_LINES = 3, 12.0, 2
 #: Maps in small: how many in a row, and their side and the room above each in shares of it.
 _MAPS_A_ROW, _HEAD, _BETWEEN = 8, 0.2, 0.1
 MOST_MAPS = 64
@@ -328,7 +316,7 @@ def on_one_scale(
 
     `title` is that of their values, with the unit, and `below` has sentences for each matrix.
     """
-    low, high = value_limits(*(data.value.to_numpy() for data in among or matrices))
+    low, high = drawing.value_limits(*(data.value.to_numpy() for data in among or matrices))
     words = below or [()] * len(names)
     return tuple(
         data.assign(value=data.value.assign_attrs(named((), 0, title).attrs, low=low, high=high))
@@ -343,29 +331,29 @@ def _grid(data: Sequence[xr.Dataset]) -> tuple[int, int]:
     return -(-len(data) // columns), columns
 
 
-def _beside_frame(data: Sequence[xr.Dataset], width: float) -> Frame:
+def _grid_frame(data: Sequence[xr.Dataset], width: float) -> Frame:
     rows, columns = _grid(data)
-    return Frame(width, aspect=1.0, least=_LEAST_BESIDE, rows=rows, columns=columns)
+    return Frame(width, aspect=1.0, least=_LEAST_OF_SEVERAL, rows=rows, columns=columns)
 
 
-@primitive(_beside_frame)
+@primitive(_grid_frame)
 def side_by_side(ax: Axes, data: Sequence[xr.Dataset], style: Style) -> None:
     """Draw the matrices with the names of their parts and CPUs, sentences below each, and the scale of all."""
     rows, columns = _grid(data)
-    every = subplots(ax, rows, columns)
-    above = max(len(part_levels(matrix, "b")) for matrix in data) * BRACKET_PT + 6.0
+    every = drawing.subplots(ax, rows, columns)
+    above = max(len(part_levels(matrix, "b")) for matrix in data) * drawing.BRACKET_PT + 6.0
     for of_matrix, matrix in zip(every, data, strict=False):
         pairs(of_matrix, matrix, style)
-        most = letters(of_matrix, 1.2, style)
+        most = drawing.letters(of_matrix, 1.2, style)
         lines = textwrap.wrap(shortened(str(matrix.matrix.item()), most * _MOST_LINES), most)
         of_matrix.set_title("\n".join(lines), fontsize=style.letters_pt, fontweight="bold", pad=above)
         of_matrix.set_ylabel("")
-        most, words = letters(of_matrix, 1.3, style), matrix.attrs["below"]
+        most, words = drawing.letters(of_matrix, 1.3, style), matrix.attrs["below"]
         lines = [line for sentence in words for line in textwrap.wrap(sentence, most, subsequent_indent="   ")]
         of_matrix.set_xlabel("\n".join([of_matrix.get_xlabel(), *lines]), labelpad=1)
     for unused in every[len(data) :]:
         unused.remove()
-    draw_scale(every[min(columns, len(data)) - 1], scale_of(data[0]), style)
+    drawing.draw_scale(every[min(columns, len(data)) - 1], drawing.scale_of(data[0]), style)
 
 
 # --- difference maps ---
@@ -391,7 +379,7 @@ def difference_maps(
     value = named(("node", "a", "b"), maps, "difference from the median, %")
     coordinates = {"node": shown, "marked": ("node", np.isin(shown, list(marked)))}
     data = xr.Dataset({"value": value}, coordinates, {"symmetric": 1})
-    return of_differences(data, 100 * tolerance if tolerance is not None else None)
+    return of_differences(data, tolerance)
 
 
 def _smaller(square: Floats, maps: int) -> Floats:
@@ -419,7 +407,7 @@ def _maps_grid(data: xr.Dataset) -> tuple[int, int, float]:
 def maps(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw the maps with the names of their nodes; those of findings are framed and marked."""
     rows, columns, aspect = _maps_grid(data)
-    scale, marked = scale_of(data), marks(data)
+    scale, marked = drawing.scale_of(data), marks(data)
     ax.set_axis_off()
     step, down = 1 + _BETWEEN, 1 + _HEAD
     ax.set_xlim(0, columns * step - _BETWEEN)
@@ -427,11 +415,11 @@ def maps(ax: Axes, data: xr.Dataset, style: Style) -> None:
     for number, (name, values) in enumerate(zip(data.node.to_numpy().tolist(), data.value.to_numpy(), strict=True)):
         x, y = number % columns * step, number // columns * down + _HEAD
         diagonal = np.eye(len(values), dtype=np.bool_)
-        draw_cells(ax, values, scale, style, blank=diagonal, extent=(x, x + 1, y + 1, y), pixels=192, shades=40)
+        drawing.draw_cells(ax, values, scale, style, blank=diagonal, extent=(x, x + 1, y + 1, y), pixels=192, shades=40)
         alarm = number in marked
         pen = {"color": style.color("alarm" if alarm else "hair"), "linewidth": 1.3 if alarm else 0.4}
         ax.plot([x, x + 1, x + 1, x, x], [y, y, y + 1, y + 1, y], clip_on=False, **pen)  # type: ignore[arg-type]
-        room = int(size_pt(ax)[0] / (columns * step) / (0.62 * style.smallest_letters_pt))
+        room = int(drawing.size_pt(ax)[0] / (columns * step) / (0.62 * style.smallest_letters_pt))
         label = shortened(f"\N{BLACK UP-POINTING TRIANGLE} {name}" if alarm else name, room)
         ink = style.color("alarm" if alarm else "ink")
         ax.text(x, y - 0.03, label, fontsize=style.smallest_letters_pt, color=ink, va="bottom")
@@ -439,4 +427,4 @@ def maps(ax: Axes, data: xr.Dataset, style: Style) -> None:
     ax.set_ylim(rows * down, 0)
     ax.set_aspect("auto")
     ax.set_box_aspect(aspect)
-    draw_scale(ax, scale, style, length=min(1.0, 120 / size_pt(ax)[1]))
+    drawing.draw_scale(ax, scale, style, length=min(1.0, 120 / drawing.size_pt(ax)[1]))
