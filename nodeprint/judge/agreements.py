@@ -104,9 +104,11 @@ def _agreement(
     unit_of = 1.0 if matrix.terms.share else float(matrix.levels[component])
     within, tolerance = relative(reach), relative(limit)
     remedy, needed = "", 0
-    # more measurements do not help outside the tolerance or without a center
+    # neither helps a node that is known to be outside, or one without a center
     if abs(difference) - half <= limit < reach < np.inf:
         remedy, needed = remedy_of(pooled, number, component)
+    elif limit < reach < np.inf and not _is_outside(table, position, component):
+        remedy = "job"
     return Agreement(
         name,
         name in rules.criteria,
@@ -124,6 +126,12 @@ def _agreement(
         needed,
         _oddest_run(matrix, position, component) if remedy == "quiet" else "",
     )
+
+
+def _is_outside(table: Deviations, position: int, component: int) -> bool:
+    """Whether a job of a node, or all together, show it outside its tolerance in a component."""
+    jobs = table.matrix.jobs(position)
+    return bool(table.outside[jobs.start : jobs.stop, component].any() or table.outside_pooled[position, component])
 
 
 def _oddest_run(matrix: Matrix, position: int, component: int) -> str:

@@ -263,12 +263,14 @@ def _spreads(reading: Reading) -> tuple[Spread, ...]:
 
 
 def _limits(reading: Reading) -> tuple[Limit, ...]:
-    """The detection limits, with the largest of several homes and groups."""
+    """The detection limits, with the largest of several homes and groups and the tolerances of all."""
     by_component_type: dict[tuple[str, str], Limit] = {}
     for limit in agreements.limits(reading.tables):
         key = (limit.measurement, limit.component_type)
-        if key not in by_component_type or limit.effect > by_component_type[key].effect:
-            by_component_type[key] = limit
+        both = (by_component_type.get(key, limit), limit)
+        low, high = min(of.tolerance_low for of in both), max(of.tolerance_high for of in both)
+        largest = max(both, key=lambda of: of.effect)
+        by_component_type[key] = replace(largest, tolerance_low=low, tolerance_high=high)
     return tuple(by_component_type.values())
 
 

@@ -111,10 +111,15 @@ def _resolving(nodes: Iterable[Json]) -> str:
         job, _, run = of["run"].partition("/run")
         values = {"needed": of["needed"], "runs": of["runs"], "run": f"run {run} of {job}"}
         words = str(own.get(of["remedy"]) or texts()["agreement_remedies"].get(of["remedy"], "")).format(**values)
-        metrics.setdefault(words, []).append(str(texts()["metrics"].get(of["metric"], of["metric"])))
+        metrics.setdefault(words, []).append(_name(of["metric"]))
     if len(metrics) < 2:
         return "".join(f"{words[:1].upper()}{words[1:]}." for words in metrics if words)
     return " ".join(f"{' and '.join(of).capitalize()}: {words}." for words, of in metrics.items() if words)
+
+
+def _name(metric: str) -> str:
+    term = terms().get(metric)
+    return str(texts()["metrics"].get(metric) or (term.name if term is not None else metric))
 
 
 def _shows(action: str, known: Sequence[tuple[str, ...]], *, is_of_all: bool) -> bool:

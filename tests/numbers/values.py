@@ -17,6 +17,8 @@ def _headers(campaign: Campaign) -> Iterator[Fact]:
         for key, right in (("lines", " per pass"), ("batches", " batches per line")):
             if isinstance(header.get(key), int):
                 yield Fact(header[key], "", "", right)
+        if isinstance(header.get("batches"), int):
+            yield Fact(header["batches"], "", r"^(samples: )?$")
         if header.get("message_bytes"):
             yield Fact(header["message_bytes"] / 1024, "KiB")
             yield Fact(header["message_bytes"], "", "", " B")
@@ -240,7 +242,7 @@ def _from_peers(campaign: Campaign, measurement: str, pairs: pd.DataFrame) -> It
         difference = (table[node] / table[others].median(axis=1) - 1).rename("difference").reset_index()
         both = pd.concat([difference, difference.rename(columns={"a": "b", "b": "a"})])
         by_cpu = 100 * both.groupby("a")["difference"].median()
-        if len(by_cpu):
+        if by_cpu.notna().any():
             yield Fact(
                 float(by_cpu.iloc[int(by_cpu.abs().argmax())]), "%", "from its peers: $", " in the median", words
             )

@@ -60,11 +60,10 @@ def agreement_remedies(agreements: Iterable[Agreement]) -> str:
     """What resolves agreements; if it is not the same for all, each with its metric."""
     by_words: dict[str, list[str]] = {}
     for agreement in agreements:
-        if words := agreement_remedy(agreement):
-            by_words.setdefault(words, []).append(named("metrics", agreement.metric))
+        by_words.setdefault(agreement_remedy(agreement), []).append(named("metrics", agreement.metric))
     if len(by_words) == 1:
-        return f"{sentence(next(iter(by_words)))}."
-    return " ".join(f"{sentence(names.listed(metrics))}: {words}." for words, metrics in by_words.items())
+        return "".join(f"{sentence(words)}." for words in by_words if words)
+    return " ".join(f"{sentence(names.listed(of))}: {words}." for words, of in by_words.items() if words)
 
 
 def agreement_remedy(agreement: Agreement) -> str:

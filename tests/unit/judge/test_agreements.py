@@ -60,6 +60,16 @@ def test_nine_of_ten_nodes_show_what_is_as_large_as_the_detection_limit(runs: in
     assert limit.tolerance == pytest.approx(0.03, rel=0.1) and (limit.remedy == "") == (times <= agreements.FAR)
 
 
+@pytest.mark.parametrize(("off", "remedy", "outside"), [(1.12, "job", False), (1.5, "", True)])
+def test_another_job_is_asked_for_where_the_difference_is_beyond_and_not_found(
+    off: float, remedy: str, outside: bool
+) -> None:
+    series, component = _drawn(1, 6, 0.1, off)
+    (agreement,) = agreements.agreements([(series, 0)], judged().population.fleet.nodes[0], RULES)
+    assert (agreement.remedy, bool(series.outside[0, component])) == (remedy, outside)
+    assert agreement.share > 1 and series.difference[0, component] > series.tolerance[component]
+
+
 @pytest.mark.parametrize("run", [0, 2, 5])
 def test_a_quieter_node_is_asked_for_with_the_run_that_is_off(run: int) -> None:
     series, component = _drawn(3, 6, 0.05)

@@ -35,6 +35,16 @@ def test_a_verdict_says_whether_its_fleet_was_simulated(simulated: bool) -> None
     assert judge(dataclasses.replace(made(nodes=3), simulated=simulated)).verdict.simulated is simulated
 
 
+def test_a_limit_has_the_tolerances_of_all_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The group with the larger limit has the narrower range."""
+    first = Limit("core-to-core", "coherence-cas", "ccx", "block", 0.4, 0.1, "", 0, 0.09, 0.11)
+    second = replace(first, effect=0.2, tolerance_low=0.08, tolerance_high=0.12)
+    reading: Any = SimpleNamespace(tables=())
+    for limits in ((first, second), (second, first)):
+        monkeypatch.setattr(agreements, "limits", lambda _, limits=limits: limits)
+        assert fleet._limits(reading) == (replace(first, tolerance_low=0.08, tolerance_high=0.12),)
+
+
 def test_groups_have_letters_and_from_the_27th_on_numbers() -> None:
     assert [fleet.letter(number) for number in (0, 1, 25, 26, 27)] == ["A", "B", "Z", "Z26", "Z27"]
 
