@@ -21,12 +21,12 @@ from nodeprint.data.store import manifest, packed, packing
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, of_table
 from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome
-from nodeprint.judge.verdict import NodeVerdict, Verdict
-from nodeprint.report import check_scripts, documents, names, text, verdict_files
+from nodeprint.judge.verdict import Verdict
+from nodeprint.report import documents, names, text, verdict_files
+from nodeprint.report.pages import not_passing
 from nodeprint.report.pages.accepted import machines, tolerances
 from nodeprint.report.pages.blocks import (
     Block,
-    Bullets,
     Cell,
     Document,
     FactList,
@@ -39,7 +39,7 @@ from nodeprint.report.pages.blocks import (
     Text,
     sections,
 )
-from nodeprint.report.pages.common import without_empty
+from nodeprint.report.pages.common import tabulated, without_empty
 from nodeprint.report.pages.order import natural
 from nodeprint.report.pdf import Printer
 from nodeprint.settings.texts import say
@@ -59,10 +59,8 @@ _WRITTEN = (
 _ACCEPTED = 0.6
 #: Fleet outcomes without a majority that could be the peer reference.
 _NO_MAJORITY = (FleetOutcome.SPLIT, FleetOutcome.NON_UNIFORM)
-#: The most findings in a node's row.
-_MOST_OF_NODE = 3
-#: The most rows of contract limits, waivers and open items; the rest is summarized.
-_MOST_ROWS = 16
+#: What the parties fill in of an open item.
+_TO_FILL_IN = {"until (date)": "_" * 12, "done": "\N{WHITE SQUARE}"}
 
 
 class Decision(StrEnum):
@@ -187,7 +185,6 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
     counts = {kind: sum(of_node is kind for of_node in results.values()) for kind in Accepted}
     is_split = any(Outcome.SPLIT in of_node for of_node in outcomes.values())
     remarks = (*((say("protocol_split"),) if is_split else ()), *warnings)
-    slow = [words for campaign in campaigns for of in campaign.verdict.fabric for words in text.fabric_findings(of)]
     parties = {key: getattr(site, key) for key in ("customer", "supplier", "system", "contract", "place", "contact")}
     signing = tuple(" ".join(filter(None, (f"For the {key}", parties[key]))) for key in ("customer", "supplier"))
     digest = hashlib.sha256(manifest_text.encode()).hexdigest()
@@ -204,7 +201,6 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
             Section("System", (FactList(machines(last), 2), _campaigns(campaigns))),
             Section("Decision", (Form(choices=tuple(Decision)), Text(say("protocol", "rule"), quiet=True))),
             Section("Open items", _open_items(campaigns, results)),
-            Section("Messages between nodes", (Bullets(tuple(slow[:_MOST_ROWS])),)),
             *(_rules(campaign, several=len(campaigns) > 1) for campaign in campaigns),
             Section("Files", (Text(say("protocol", "files", count=manifest_text.count("\n"), digest=digest)),)),
             Section("Signatures", (Form(signatures=signing),)),
@@ -259,14 +255,14 @@ def _rules(campaign: JudgedCampaign, *, several: bool) -> Section:
     words = say("protocol", "tolerances", source=source, file=_tolerances_file(campaign), digest=digest)
     other = "" if digest in judged_by else say("protocol", "other_rules", judged_by=judged_by)
     limits = []
-    for limit in rules.limits[:_MOST_ROWS]:
+    for limit in rules.limits:
         least = "" if limit.at_least is UNSET else f"{limit.at_least:g}"
         if limit.at_least_percent is not UNSET:
             least = f"{limit.at_least_percent:g}% of the theoretical peak"
         most = "" if limit.at_most is UNSET else f"{limit.at_most:g}"
         limits.append((text.measured(limit.measurement), limit.figure, least, most, limit.reason))
-    waivers = tuple((of.node, of.finding, of.reason, of.until.isoformat()) for of in rules.waivers[:_MOST_ROWS])
-    repairs = tuple((repair.node, repair.at, repair.what) for repair in rules.repairs[:_MOST_ROWS])
+    waivers = tuple((of.node, of.finding, of.reason, of.until.isoformat()) for of in rules.waivers)
+    repairs = tuple((repair.node, repair.at, repair.what) for repair in rules.repairs)
     return Section(
         f"Tolerances and limits{f' of {campaign.verdict.campaign}' if several else ''}",
         (
@@ -281,47 +277,20 @@ def _rules(campaign: JudgedCampaign, *, several: bool) -> Section:
 
 
 def _open_items(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accepted]) -> tuple[Block, ...]:
-    """Return a row per node that is not accepted, or per group with the same finding, with its next step."""
-    several = len(campaigns) > 1
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for name in sorted(results, key=lambda name: results[name] is not Accepted.DEVIATION):
-        if results[name] is not Accepted.ACCEPTED:
-            alike.setdefault(_item(campaigns, name, several), []).append(name)
-    rows = [(names.nodes(on), *item, "_" * 12, "\N{WHITE SQUARE}") for item, on in alike.items()]
-    header = ("node", "rack", "what was found", "what to do", "until (date)", "done")
-    table = without_empty(Table(header, tuple(rows[:_MOST_ROWS])))
-    left = len(rows) - _MOST_ROWS
-    return table, Text(say("protocol", "more", count=left) if left > 0 else "", quiet=True)
-
-
-def _item(campaigns: Sequence[JudgedCampaign], name: str, several: bool) -> tuple[str, str, str]:
-    """Return the rack of a node, its findings in each campaign, and the next steps."""
-    found, remedies, rack = list[str](), list[str](), ""
+    """Return the rows of page 1 of each campaign, with rack and deadline, and the nodes that a campaign lacks."""
+    items: list[dict[str, Cell]] = []
+    racks = {name: node.rack for campaign in campaigns for name, node in campaign.verdict.nodes.items() if node.rack}
     for campaign in campaigns:
         verdict = campaign.verdict
-        node = verdict.nodes.get(name)
-        rack = rack or (node.rack if node is not None else "")
-        for words, remedy in _of_campaign(verdict, name, node):
-            found.append(f"{verdict.campaign}: {words}" if several else words)
-            remedies.append(remedy)
-    more = [say("protocol", "further", count=len(found) - _MOST_OF_NODE)] if len(found) > _MOST_OF_NODE else []
-    return rack, " ".join([*found[:_MOST_OF_NODE], *more]), " ".join(dict.fromkeys(filter(None, remedies)))
-
-
-def _of_campaign(verdict: Verdict, name: str, node: NodeVerdict | None) -> list[tuple[str, str]]:
-    """Return the findings on a node in a campaign, each with its next step."""
-    if node is None:
-        return [(text.sentence(f"{say('protocol', 'absent')}."), "")]
-    if node.counted:
-        checked = check_scripts.named_node(name, node, imported=verdict.imported)
-        return [(check_scripts.sentence(finding), text.remedy(finding)) for finding in checked.counted]
-    if node.outcome is Outcome.SPLIT:
-        groups = verdict.fleet.groups
-        return [(text.belongs(node.group, groups), text.next_step(node.group, groups) or say("protocol", "compare"))]
-    if node.outcome is Outcome.SAME:
-        return []
-    reason, action = text.reason_and_action({name: node})
-    return [(text.sentence(reason), action)]
+        rows = [(row.nodes, row.cells) for row in not_passing.rows(verdict)]
+        if absent := tuple(name for name in results if name not in verdict.nodes):
+            differs = text.sentence(say("protocol", "absent"))
+            rows.append((absent, {"what differs": differs, "what to do": say("protocol", "absent_action")}))
+        for nodes, cells in rows:
+            where = {"campaign": verdict.campaign if len(campaigns) > 1 else "", "node": names.nodes(nodes)}
+            rack = names.nodes(dict.fromkeys(racks[name] for name in nodes if name in racks))
+            items.append({**where, "rack": rack, **dict.fromkeys(not_passing.COLUMNS, ""), **cells, **_TO_FILL_IN})
+    return tabulated(items, "lllllrrlll"), Text(say("protocol", "node_reports") if items else "", quiet=True)
 
 
 def _nodes(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accepted]) -> Table:

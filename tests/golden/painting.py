@@ -68,16 +68,23 @@ class _Compiler:
 def _lines(content: Any, root: Path) -> Iterator[str]:
     """The texts of a page in their order, the cells of a row in one line; what is a figure by its numbers."""
     values = [value for key, value in content.items() if key != "kind"] if isinstance(content, dict) else content
-    if not isinstance(values, list):
-        yield from (_text(values, root),) if values not in ("", None, True, False) else ()
-    elif all(not isinstance(value, dict | list) for value in values):
+    if not isinstance(values, list) or _is_cell(content):
+        yield from (_text(content, root),) if content not in ("", None, True, False) else ()
+    elif all(_is_cell(value) or not isinstance(value, dict | list) for value in values):
         yield " | ".join(filter(None, (_text(value, root) for value in values)))
     else:
         for value in values:
             yield from _lines(value, root)
 
 
-def _text(value: object, root: Path) -> str:
+def _is_cell(value: object) -> bool:
+    return isinstance(value, dict) and value["kind"] in ("Mark", "Reference")
+
+
+def _text(value: Any, root: Path) -> str:
+    """A text as HTML has it."""
+    if _is_cell(value):
+        return f"{value['symbol']} {value['word']}" if value["kind"] == "Mark" else value["text"] or "below"
     if isinstance(value, str) and value.endswith(".svg") and (root / value).is_file():
         return " ".join(text_of_html((root / value).read_text(encoding="utf-8")))
     return "" if value is None or isinstance(value, bool) else str(value)

@@ -19,8 +19,8 @@ _AROUND = re.compile(
     r"^Confirm it by another job\. Then: |^Next: (?:.*?\bmeasures? it again[^.]*\. Then: )?"
     r"| After the remedy: .*$"
 )
-#: Outcomes that another job decides: of all in the sentence of a finding, of the first alone in the table.
-_DECIDED_AGAIN = ("SUSPECT", "INTERMITTENT", "SPLIT", "INVALID")
+#: Outcomes that another job decides; those of findings, which a table has with this, are first.
+_DECIDED_AGAIN, _OF_FINDINGS = ("SUSPECT", "INTERMITTENT", "SPLIT", "INVALID"), 2
 
 
 def false_actions(statement: Statement, judged: Sequence[Campaign]) -> Iterator[str]:
@@ -38,12 +38,12 @@ def false_actions(statement: Statement, judged: Sequence[Campaign]) -> Iterator[
             continue
         place = row if "node" in cells else around
         known = [one for campaign in judged for one in _known(campaign, node, nodes, place)]
-        if known and not _shows(_AROUND.sub("", action), known, is_of_all="what was found" in cells):
+        if known and not any(_AROUND.sub("", action) in right for right in known):
             yield f"{node}: {action} is not what its finding or reason stands for"
         outcome = judged[0].nodes[node]["outcome"] if node in judged[0].nodes else ""
         is_first = bool(re.match(r"Confirm it by another job|Next: .*?\bmeasures? it again[^.]*\. Then: ", action))
         is_said = known and (is_next or "outcome" in cells) and "slow link" not in row
-        if is_said and is_first is not (outcome in _DECIDED_AGAIN[: None if is_next else 1]):
+        if is_said and is_first is not (outcome in _DECIDED_AGAIN[: None if is_next else _OF_FINDINGS]):
             yield f"{node} is {outcome}: whether another job comes first is wrong"
         if (again := re.search(r"NODES=(\S+) measures", action)) and again[1] not in (node, "NAME"):
             yield f"{again[0]}: this is about {node}"
@@ -122,19 +122,6 @@ def _name(metric: str) -> str:
     return str(texts()["metrics"].get(metric) or (term.name if term is not None else metric))
 
 
-def _shows(action: str, known: Sequence[tuple[str, ...]], *, is_of_all: bool) -> bool:
-    """Whether an action is one of those known, or of a report's row one for each and nothing else."""
-    if not is_of_all:
-        return any(action in right for right in known)
-    rest = action
-    for right in dict.fromkeys(known):
-        said = next((sentence for sentence in right if sentence and sentence in rest), "")
-        if not said and "" not in right:
-            return False
-        rest = rest.replace(said, "") if said else rest
-    return not rest.strip()
-
-
 # --- the acceptance report ---
 
 #: Outcomes of nodes that a report calls open though their class is WARN, and of fleets without a majority.
@@ -142,7 +129,8 @@ _OPEN_WARNING, _NO_MAJORITY = "DIFFERENT CONFIGURATION", ("SPLIT", "NON-UNIFORM"
 _DECISIONS = ("accepted", "accepted with reservations", "not decided", "rejected")
 #: A report accepts with reservations from so many of ten nodes on.
 _MAJORITY = 6
-_MARK = re.compile(r"\w+ \| \S \| (.+)")
+#: A cell of an outcome or a decision behind its symbol.
+_MARK = re.compile(r"[^\w\s] (.+)")
 
 
 def false_report(paper: str, judged: Iterable[Campaign]) -> Iterator[str]:
@@ -160,11 +148,9 @@ def false_report(paper: str, judged: Iterable[Campaign]) -> Iterator[str]:
         yield f"the decision is {_decision(list(results.values()), reported)}, not {said}"
     start = lines.index(" | ".join(header)) + 1 if header else 0
     of_nodes: dict[str, list[str]] = {}
-    for line in lines[start:]:
-        if line in results:
-            of_nodes[line] = []
-        elif of_nodes and (mark := _MARK.fullmatch(line)):
-            of_nodes[next(reversed(of_nodes))].append(mark[1])
+    for cells in (line.split(" | ") for line in lines[start:]):
+        if cells[0] in results:
+            of_nodes[cells[0]] = [mark[1] for cell in cells if (mark := _MARK.fullmatch(cell))]
     for node, result in results.items():
         of_each = [campaign.nodes.get(node) for campaign in reported]
         expected = [f"{of['class']} ({of['outcome']})" for of in of_each if of is not None] + [result]

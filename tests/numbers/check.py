@@ -143,7 +143,8 @@ class Defects:
         """What is false in a statement; a claim is if it is of no campaign that it may be about."""
         folders = (statement.file.partition("/report/")[0], statement.file.rpartition("/")[0])
         known = next((self.known[folder] for folder in folders if folder in self.known), self.every)
-        own = [one for one in self.judged if one.name in folders] or self.judged
+        named = dict(statement.cells).get("campaign")  # of a row of an acceptance report
+        own = [one for one in self.judged if one.name in folders or one.verdict["campaign"] == named] or self.judged
         claims = [[*false_claims(statement, one), *false_differences(statement, one)] for one in own]
         return [
             *(f"no source of {of.token} {of.unit}".strip() for of in unexplained(statement, known, self.quotes)),

@@ -269,7 +269,9 @@ def _directions(one: Json) -> tuple[str, ...]:
 
 
 def _outcomes(statement: Statement, campaign: Campaign) -> Iterator[str]:
-    """The outcome of a node is that of the verdict."""
+    """The outcome of a node is that of the verdict; a row of all campaigns is a report's (`false_report`)."""
+    if "result" in dict(statement.cells):
+        return
     outcomes = {name: f"{node['class']} ({node['outcome']})" for name, node in campaign.nodes.items()}
     for match in re.finditer(r"\b[A-Z][A-Z ]*[A-Z] \([A-Z][A-Z ]*[A-Z]\)", statement.text):
         for node in _nodes_of(statement, match, outcomes):

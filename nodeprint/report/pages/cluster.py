@@ -127,7 +127,7 @@ def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
         figures = tuple(replace(figure, name=f"{name}-{figure.name}") for figure in figures)
         title = f"{printable(name, 80)}: {text.component_in_words(finding)}"
         words, numbers = (text.finding_sentence(finding), state_mark(finding)), finding_numbers(finding)
-        details = (_next(campaign, name, text.remedy(finding)), *_by_hand(finding))
+        details = (_next(campaign, name, finding), *_by_hand(finding))
         links = (linked[name],) if name in linked else ()
         anchor = _anchor(name, number)
         blocks.append(FindingBlock(title, *words, numbers, figures, details, links=links, anchor=anchor))
@@ -137,14 +137,11 @@ def _findings(campaign: Campaign, linked: Mapping[str, Reference], shown: Sequen
     return blocks
 
 
-def _next(campaign: Campaign, node: str, remedy: str) -> str:
-    """Return the next step: a further job if that would decide and then the remedy, or else a job after the remedy."""
+def _next(campaign: Campaign, node: str, finding: Finding) -> str:
     name = node if names.nodes([node]) == node else "NAME"
-    folder = campaign.folder or Path(campaign.verdict.campaign)
-    again = campaign.verdict.nodes[node].outcome.entry.again
-    if campaign.verdict.imported:
-        return say("next_step", "imported" if again else "imported_after", remedy=remedy)
-    return say("next_step", "again" if again else "after", remedy=remedy, command=config.again(folder, name))
+    command = config.again(campaign.folder or Path(campaign.verdict.campaign), name)
+    place = "imported" if campaign.verdict.imported else "by_command"
+    return not_passing.action(finding, campaign.verdict.nodes[node].outcome, place, command=command)
 
 
 def _by_hand(finding: Finding) -> tuple[str, ...]:

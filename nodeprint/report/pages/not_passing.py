@@ -1,45 +1,84 @@
-"""The table of page 1: every node that does not pass, by class, with component, effect, tolerance and action.
+"""The nodes that do not pass, by class, with component, effect, tolerance and action: of page 1 and the open items of
+the acceptance report.
 
 Nodes with the same finding share a row, which has their names and the range of their effects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
-from nodeprint.errors import printable
 from nodeprint.judge.outcome import OUTCOME_OF, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Cell, Mark, Reference, Table
-from nodeprint.report.pages.common import state_mark, without_empty
+from nodeprint.report.pages.common import state_mark, tabulated
 from nodeprint.report.pages.order import by_harm, class_rank, harm, natural, severity, worst_finding
 from nodeprint.settings.texts import say
 
 #: With more rows of findings than these, nodes share a row by the type of the component, as one in each of 750 nodes is
 #: nothing to read on six pages; the PDF of each node and the HTML name the component.
 _MOST_ROWS = 60
-_HEADER = ("node", "outcome", "what differs", "by", "tolerance", "what to do", "page")
-
-#: A row behind what it is sorted by: class, kind and size of its harm, and the first node.
-_Row = tuple[tuple[object, ...], tuple[Cell, ...]]
+#: The columns that every table of rows has.
+COLUMNS = ("outcome", "what differs", "by", "tolerance", "what to do")
 
 
-def table(verdict: Verdict, linked: Mapping[str, Reference], anchors: Mapping[str, str]) -> Table:
-    """The table; `linked` leads to the files of nodes, `anchors` by node to its finding that has a figure."""
-    if verdict.fleet.outcome is FleetOutcome.NO_PEERS:
-        return Table(_HEADER, ())
+class Row(msgspec.Struct, frozen=True):
+    """Nodes with the same finding or reason. Rows are in the order of `rank`: class, kind and size of the harm, node.
+
+    `has_figure`: it is about findings of the nodes, which may have figures.
+    """
+
+    rank: tuple[Any, ...]
+    nodes: tuple[str, ...]
+    mark: Mark
+    differs: str
+    effect: str = ""
+    tolerance: str = ""
+    action: str = ""
+    has_figure: bool = False
+
+    @property
+    def cells(self) -> dict[str, Cell]:
+        """Its cells by column."""
+        cells = (self.mark, self.differs, self.effect, self.tolerance, self.action)
+        return dict(zip(COLUMNS, cells, strict=True))
+
+
+def rows(verdict: Verdict) -> list[Row]:
+    """Return the rows of a campaign, the worst first."""
     with_findings = {name: node for name, node in verdict.nodes.items() if node.counted}
     words: Callable[[Finding], str] = text.component_in_words
     sets = _alike(with_findings, words)
     if len(sets) > _MOST_ROWS:
         words = text.component_type_in_words
         sets = _alike(with_findings, words)
-    findings = (_finding(of_set, words, linked, anchors) for of_set in sets)
-    rows = [*findings, *_links(verdict), *_groups(verdict, linked), *_others(verdict, linked)]
-    return without_empty(Table(_HEADER, tuple(row for _, row in sorted(rows, key=lambda row: row[0])), "lllrrlr"))
+    findings = (_finding(of_set, words) for of_set in sets)
+    return sorted((*findings, *_links(verdict), *_groups(verdict), *_others(verdict)), key=lambda row: row.rank)
+
+
+def table(verdict: Verdict, linked: Mapping[str, Reference], anchors: Mapping[str, str]) -> Table:
+    """The table of page 1; `linked` leads to the files of nodes, `anchors` by node to its finding that has a figure."""
+    cells = []
+    for row in rows(verdict) if verdict.fleet.outcome is not FleetOutcome.NO_PEERS else ():
+        node = linked.get(row.nodes[0]) if len(row.nodes) == 1 else None
+        anchor = next((anchors[name] for name in row.nodes if name in anchors), "") if row.has_figure else ""
+        page: Cell = Reference("", anchor=anchor) if anchor else ""
+        cells.append({"node": node or names.nodes(row.nodes), **row.cells, "page": page})
+    return tabulated(cells, "lllrrlr")
+
+
+def action(finding: Finding, outcome: Outcome, place: str = "in_table", **values: str) -> str:
+    """Return what to do about a finding of a node: another job if that decides the outcome, then the remedy.
+
+    `place` selects the sentence, which `values` complete.
+    """
+    key = "again" if outcome.entry.again else "after"
+    return say("next_step", place, key, remedy=text.remedy(finding), **values)
 
 
 def _alike(nodes: Mapping[str, NodeVerdict], words: Callable[[Finding], str]) -> list[dict[str, NodeVerdict]]:
@@ -54,19 +93,12 @@ def _alike(nodes: Mapping[str, NodeVerdict], words: Callable[[Finding], str]) ->
     return list(sets.values())
 
 
-def _finding(
-    nodes: Mapping[str, NodeVerdict],
-    words: Callable[[Finding], str],
-    linked: Mapping[str, Reference],
-    anchors: Mapping[str, str],
-) -> _Row:
+def _finding(nodes: Mapping[str, NodeVerdict], words: Callable[[Finding], str]) -> Row:
     worst = [node.counted[by_harm(node)[0] - 1] for node in nodes.values()]
     first, more = worst[0], max(len(node.counted) for node in nodes.values()) - 1
     (outcome,) = {node.outcome for node in nodes.values()}
     further = say("row_further", "one" if len(nodes) == 1 else "several", count=more) if more else ""
     sizes = [finding for finding in worst if finding.measurement]
-    anchor = next((anchors[name] for name in nodes if name in anchors), "")
-    kind, size = harm(first)
     digits = max((names.digits_beyond(of.effect, of.tolerance) for of in sizes if not of.of_limit), default=1)
     tolerances = (  # or the limit that a finding is beyond
         names.quantity(of.peers, names.of_measurement(of.unit, of.measurement))
@@ -74,59 +106,53 @@ def _finding(
         else names.tolerance(of.tolerance, digits)
         for of in sorted(sizes, key=lambda of: (of.tolerance, of.peers))
     )
-    return (class_rank(outcome)[0], -kind, -size, natural(next(iter(nodes)))), (
-        _called(tuple(nodes), linked),
+    return Row(
+        _rank(outcome, *harm(first), next(iter(nodes))),
+        tuple(nodes),
         Mark.of(outcome),
         words(first) + further,
         names.signed_range([finding.effect for finding in sizes], digits),
         " to ".join(dict.fromkeys(tolerances)),
-        say("confirm_first", remedy=text.remedy(first)) if outcome is Outcome.SUSPECT else text.remedy(first),
-        Reference("", anchor=anchor) if anchor else "",
+        action(first, outcome),
+        has_figure=True,
     )
 
 
-def _links(verdict: Verdict) -> list[_Row]:
+def _rank(outcome: Outcome, kind: int, size: float, node: str) -> tuple[Any, ...]:
+    return class_rank(outcome)[0], -kind, -size, natural(node)
+
+
+def _links(verdict: Verdict) -> Iterator[Row]:
     """A row for each slow link between two nodes, of which neither is slow itself."""
-    rows: list[_Row] = []
     links = (finding for fabric in verdict.fabric for finding in fabric.findings if "to" in finding.component.where)
     for link in (link for link in links if link.counts):
-        (kind, size), node, outcome = harm(link), str(link.component.where["node"]), OUTCOME_OF[link.state]
+        node, outcome = str(link.component.where["node"]), OUTCOME_OF[link.state]
         mark = replace(state_mark(link), word=f"{outcome.outcome_class} ({say('messages_of', 'outcome')})")
-        differs = (text.component_in_words(link), *names.with_tolerance(link.effect, link.tolerance))
-        row = (printable(node, 40), mark, *differs, text.remedy(link), "")
-        rows.append(((class_rank(outcome)[0], -kind, -size, natural(node)), row))
-    return rows
+        differs = text.component_in_words(link), *names.with_tolerance(link.effect, link.tolerance)
+        yield Row(_rank(outcome, *harm(link), node), (node,), mark, *differs, action(link, outcome))
 
 
-def _groups(verdict: Verdict, linked: Mapping[str, Reference]) -> list[_Row]:
+def _groups(verdict: Verdict) -> Iterator[Row]:
     groups = verdict.fleet.groups if verdict.fleet.outcome is FleetOutcome.SPLIT else ()
-    by_name, rows = {group.name: group for group in groups}, list[_Row]()
+    by_name, mark = {group.name: group for group in groups}, Mark.of(Outcome.SPLIT)
     for number, group in enumerate(groups):
+        rank = _rank(Outcome.SPLIT, 3, len(groups) - number, group.nodes[0])
         words = {"name": group.name, "fields": text.goes_with(group)}
         if group.component is None:
-            cells = (say("split_row", "first", **words), "", "", "")
+            first = say("split_row", "first", **words)
+            yield Row(rank, group.nodes, mark, first, action=say("split_row", "compare"))
         else:
             differs = say("split_row", "apart", place=text.place(group), **words)
-            to_do = text.to_do(group, by_name[group.than])
-            cells = (differs, *names.with_tolerance(group.effect, group.tolerance), to_do)
-        order = class_rank(Outcome.SPLIT)[0], -3, -float(len(groups) - number), natural(group.nodes[0])
-        rows.append((order, (_called(group.nodes, linked), Mark.of(Outcome.SPLIT), *cells, "")))
-    return rows
+            sizes = names.with_tolerance(group.effect, group.tolerance)
+            yield Row(rank, group.nodes, mark, differs, *sizes, text.to_do(group, by_name[group.than]))
 
 
-def _others(verdict: Verdict, linked: Mapping[str, Reference]) -> list[_Row]:
+def _others(verdict: Verdict) -> Iterator[Row]:
     """A row for each node that does not pass without a finding, or for several with the same reason and action."""
     without = {name: node for name, node in verdict.nodes.items() if not node.counted}
     others = {name: node for name, node in without.items() if node.outcome not in (Outcome.SAME, Outcome.SPLIT)}
     of_words: dict[tuple[Outcome, str, str], list[str]] = {}
     for line in text.node_lines(others):
         of_words.setdefault((line.outcome, text.sentence(line.text), line.action), []).extend(line.nodes)
-    rows: list[_Row] = []
-    for (outcome, words, action), on in of_words.items():
-        order = class_rank(outcome)[0], 1, 0.0, natural(on[0])
-        rows.append((order, (_called(on, linked), Mark.of(outcome), words, "", "", action, "")))
-    return rows
-
-
-def _called(nodes: Sequence[str], linked: Mapping[str, Reference]) -> Cell:
-    return linked.get(nodes[0], printable(nodes[0], 40)) if len(nodes) == 1 else names.nodes(nodes)
+    for (outcome, words, step), on in of_words.items():
+        yield Row(_rank(outcome, -1, 0.0, on[0]), tuple(on), Mark.of(outcome), words, action=step)

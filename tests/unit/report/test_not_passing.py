@@ -85,6 +85,15 @@ def test_a_value_of_one_node_is_not_printed_for_all() -> None:
     assert line.text.startswith("on 4 nodes, most on n003: Run 3 of job1 has a 79.1% higher core-to-core")
 
 
+@pytest.mark.parametrize("outcome", Outcome)
+def test_another_job_comes_first_where_it_decides_the_outcome(outcome: Outcome) -> None:
+    for place in ("in_table", "by_command", "imported"):
+        words = not_passing.action(verdicts.finding(), outcome, place, command="`make run NODES=cn1`")
+        begin = {"in_table": "Confirm it by another job. Then: ", "imported": "Next: measure it again"}
+        is_first = words.startswith(begin.get(place, "Next: `make run NODES=cn1`"))
+        assert is_first is outcome.entry.again and "Look for interrupts" in words
+
+
 def _of_cores() -> dict[str, NodeVerdict]:
     return {f"cn{2 * n:04}": slow(0.05 + n / 5000, core=n % 64) for n in range(750)}
 

@@ -15,13 +15,15 @@ from nodeprint.cli.shared import judge_and_write
 from nodeprint.data.store import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, of_table
-from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome
+from nodeprint.judge.outcome import Accepted, Certainty, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Limit, NodeVerdict, Reason
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import protocol, verdict_files
+from nodeprint.report.pages import not_passing
+from nodeprint.report.pages.blocks import SiteTexts, word
 from nodeprint.settings.texts import say
 from nodeprint.simulate import Plan
-from tests.support import verdicts
+from tests.support import blocks, verdicts
 from tests.support.real_parts import ROOT, need
 
 SAME, DEVIATES, MISSED = Outcome.SAME, Outcome.DEVIATES, Outcome.NOT_MEASURED
@@ -67,7 +69,7 @@ def test_pages_have_parties_tolerances_list_and_then_signatures(tmp_path: Path) 
     order = ["Acceptance report", "Decision", "Open items", "Tolerances", "Signatures", "All nodes", "Versions"]
     at = [text.index(word) for word in order]
     assert at == sorted(at)
-    assert "Core 37 (CPU 37) is 5.9%" in text and "Drained: DIMM 7 is bad" in text
+    assert "(CPU 37)" in text and "+5.9%" in text and "Drained: DIMM 7" in text
     assert "A node is SAME only if the data show" in text
     assert "Look for interrupts" in text and "until (date)" in text, "a remedy and a deadline"
 
@@ -175,9 +177,33 @@ def test_mixed_and_repeated_campaigns_are_refused(tmp_path: Path) -> None:
         protocol.write([first, second], tmp_path)
 
 
-def test_open_nodes_of_one_reason_share_a_row(tmp_path: Path) -> None:
-    made = campaign(tmp_path / "first", **{f"cn{n:03}": MISSED for n in range(1, 9)})
-    assert "cn[001-008]" in words([made], tmp_path / "to")
+def test_open_items_are_the_rows_of_page_1_of_each_campaign_and_absent_nodes(tmp_path: Path) -> None:
+    suspect = verdicts.node(Outcome.SUSPECT, findings=(verdicts.finding(state=Certainty.SUSPECTED),))
+    intermittent = replace(suspect, outcome=Outcome.INTERMITTENT)
+    missed = {f"cn{n:03}": node(MISSED) for n in range(10, 30)}
+    first = verdicts.verdict({"cn1": suspect, "cn2": intermittent, "cn3": node(SAME), **missed}, campaign="first")
+    second = verdicts.verdict({name: node(SAME) for name in first.nodes if name != "cn3"}, campaign="second")
+    campaigns = [protocol.JudgedCampaign(tmp_path, verdict, "", "", {}) for verdict in (first, second)]
+    rows = blocks.rows(protocol.content(campaigns, "", SiteTexts()), "Open items")
+    page_1 = not_passing.table(first, {}, {})
+    shared = [name for name in page_1.header if name != "page"]
+    expected = [dict(zip(page_1.header, map(word, row), strict=True)) for row in page_1.rows]
+    of_first = [{name: row[name] for name in shared} for row in rows if row["campaign"] == "first"]
+    assert of_first == [{name: row[name] for name in shared} for row in expected] and len(of_first) == 3
+    assert {row["rack"] for row in rows[:2]} == {"r1"} and rows[0]["done"] and rows[0]["until (date)"]
+    assert all(row["what to do"].startswith("Confirm it by another job. Then: Look for") for row in rows[:2])
+    assert [(row["campaign"], row["node"], row["what differs"]) for row in rows[3:]] == [
+        ("second", "cn3", "Not part of this campaign")
+    ]
+
+
+def test_open_nodes_of_one_reason_share_a_row_and_all_reasons_have_one(tmp_path: Path) -> None:
+    reasons = {f"cn{n:03}": Reason(MISSED, detail=f"fan {n // 2} is bad") for n in range(40)}
+    nodes = {name: verdicts.node(MISSED, reasons=(reason,), fingerprint={}) for name, reason in reasons.items()}
+    made = protocol.JudgedCampaign(tmp_path, verdicts.verdict(nodes), "", "", {})
+    rows = blocks.rows(protocol.content([made], "", SiteTexts()), "Open items")
+    assert [row["node"] for row in rows[:2]] == ["cn[000-001]", "cn[002-003]"] and len(rows) == 20
+    assert "campaign" not in rows[0]
 
 
 def test_tolerances_of_a_metric_that_decides_are_a_row(tmp_path: Path) -> None:
