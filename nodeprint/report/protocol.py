@@ -97,7 +97,7 @@ def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
     In this order: MANIFEST.sha256, protocol.pdf, and the applied tolerances, one acceptance-NAME.yaml per campaign.
 
     Raises NodeprintError if a campaign has no verdict or changed after it was judged. The same error is raised if two
-    campaigns share a directory, or simulated and measured ones are mixed.
+    campaigns share a directory or a record, or simulated and measured ones are mixed.
     """
     if len({files.real(path) for path in campaigns}) < len(campaigns):
         raise NodeprintError("a campaign is named twice", key="protocol", advice="name each once")
@@ -105,10 +105,12 @@ def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
     if len({campaign.verdict.simulated for campaign in judged_campaigns}) > 1:
         advice = "write a protocol of measured campaigns only"
         raise NodeprintError("simulated and measured campaigns are mixed", key="protocol", advice=advice)
+    sealed = [_sealed(campaign.folder) for campaign in judged_campaigns]
+    _refuse_copies(judged_campaigns, sealed)
     tolerances = [files.write(to / _tolerances_file(campaign), _rules_of(campaign)) for campaign in judged_campaigns]
     every = [{path for pattern in _WRITTEN for path in of.folder.glob(pattern)} for of in judged_campaigns]
     written = [path for paths in every for path in sorted(paths) if path.is_file()]
-    listed = "".join(_evidence(campaign.folder, to) for campaign in judged_campaigns)
+    listed = "".join(_evidence(of.folder, files_of, to) for of, files_of in zip(judged_campaigns, sealed, strict=True))
     listed += files.sums([*written, *tolerances], to)
     listed += "".join(_tables(campaign.folder, to) for campaign in judged_campaigns)
     paths = [files.write(to / "MANIFEST.sha256", listed)]
@@ -125,16 +127,32 @@ def _rules_of(campaign: JudgedCampaign) -> str:
     return acceptance.text_of(acceptance.rules_of(campaign.folder))
 
 
-def _evidence(folder: Path, base: Path) -> str:
-    """The lines of a campaign's manifest, as sha256sum writes them. Raises NodeprintError where a file changed."""
+def _sealed(folder: Path) -> Mapping[str, manifest.Entry]:
+    """Return the files of a campaign by their paths. Raises NodeprintError where a file changed."""
     sealed = manifest.read(folder) if (folder / manifest.NAME).is_file() else manifest.current(folder)
     changes = manifest.changes(folder, sealed)
     if first := next(iter((*changes["changed"], *changes["missing"], *changes["new"])), ""):
         what = f"is not as it was when {folder.name} was judged"
         advice = f"`nodeprint verify {folder}` names all such files; judge it again if that is intended"
         raise NodeprintError(what, where=folder / first, advice=advice)
-    lines = ((entry.sha256, os.path.relpath(folder / name, base)) for name, entry in sealed.files.items())
-    return "".join(f"{digest}  {path}\n" for digest, path in lines)
+    return sealed.files
+
+
+def _refuse_copies(campaigns: Sequence[JudgedCampaign], sealed: Sequence[Mapping[str, manifest.Entry]]) -> None:
+    """Raise NodeprintError if two campaigns share a record: one measurement would count as two."""
+    campaign_of: dict[str, Path] = {}
+    for campaign, entries in zip(campaigns, sealed, strict=True):
+        records = {name: entry.sha256 for name, entry in entries.items() if ".jsonl" in name and entry.size}
+        if copy := next((name for name, digest in records.items() if digest in campaign_of), ""):
+            what = f"is also a record of {campaign_of[records[copy]].name}"
+            advice = "name only one of them: a copy is no second measurement"
+            raise NodeprintError(what, where=campaign.folder / copy, key="protocol", advice=advice)
+        campaign_of |= dict.fromkeys(records.values(), campaign.folder)
+
+
+def _evidence(folder: Path, sealed: Mapping[str, manifest.Entry], base: Path) -> str:
+    """Return the lines of a campaign's manifest, as sha256sum writes them."""
+    return "".join(f"{entry.sha256}  {os.path.relpath(folder / name, base)}\n" for name, entry in sealed.items())
 
 
 def _tables(folder: Path, base: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -175,6 +176,21 @@ def test_mixed_and_repeated_campaigns_are_refused(tmp_path: Path) -> None:
     verdict_files.write(replace(verdict_files.read(second), simulated=True), second)
     with pytest.raises(NodeprintError, match="simulated and measured campaigns are mixed"):
         protocol.write([first, second], tmp_path)
+
+
+def test_a_copy_of_a_campaign_is_refused_also_under_another_name(tmp_path: Path) -> None:
+    """One measurement is no evidence twice, also where the copy was judged by itself."""
+    made = tmp_path / "first"
+    simulate.write(Plan(preset("graviton3-64"), nodes=3, runs=1, passes=1), made)
+    judge_and_write(made)
+    copy = shutil.copytree(made, tmp_path / "second")
+    sheet = copy / "nodes.tsv"
+    sheet.write_text(sheet.read_text().replace("node000", "cn1"))
+    (copy / "nodes/node000").rename(copy / "nodes/cn1")
+    judge_and_write(copy)
+    with pytest.raises(NodeprintError, match=r"nodes/cn1/job1/run1.*is also a record of first"):
+        protocol.write([made, copy], tmp_path / "to")
+    assert not (tmp_path / "to").exists()
 
 
 def test_open_items_are_the_rows_of_page_1_of_each_campaign_and_absent_nodes(tmp_path: Path) -> None:
