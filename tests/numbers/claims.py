@@ -87,7 +87,7 @@ def _closest(statement: Statement, campaign: Campaign) -> Iterator[str]:
     """The node that is named as the closest to a tolerance has this agreement, of this metric and component."""
     cells, text = dict(statement.cells), statement.text
     row = re.search(r"^(.*), ([^\s,]+)$", cells.get("closest to its tolerance", ""))
-    named = [(cells["criterion"], row[2], cells["the same within"].rstrip("%"), row[1])] if row else []
+    named = [(cells["metric"], row[2], cells["the same within"].rstrip("%"), row[1])] if row else []
     named += [(text[: of.start()].rstrip(), of["node"], of["within"], of["what"]) for of in _CLOSEST.finditer(text)]
     for metric, node, within, what in named:
         half = 0.5 * 10.0 ** -len(within.partition(".")[2]) + 1e-9

@@ -131,10 +131,13 @@ def _tolerances_of(deviations: pd.DataFrame, metric: str) -> pd.Series[float]:
 
 
 def _criteria(campaign: Campaign) -> Iterator[Fact]:
-    """By criterion the tolerances of its components, what is found, and the component closest to its tolerance."""
+    """By metric of SAME or of a finding the tolerances of its components, what is found, and the component closest to
+    its tolerance."""
     fleet = campaign.verdict["fleet"]
     frame = pd.DataFrame(fleet["limits"])
-    for metric in set(campaign.verdict["criteria"]) & set(frame.get("metric", [])):
+    counted = {of["measurement"] for node in campaign.nodes.values() for of in node["findings"] if not of["waived"]}
+    found = set() if frame.empty else set(frame.loc[frame["measurement"].isin(counted), "metric"])
+    for metric in {*campaign.verdict["criteria"], *found} & set(frame.get("metric", [])):
         words, record = (metric_words(metric),), f"criterion {metric}"
         limits = frame[frame["metric"] == metric]
         tolerances = _tolerances_of(campaign.deviations, metric)

@@ -9,6 +9,7 @@ import numpy as np
 
 from nodeprint import __version__
 from nodeprint.errors import printable
+from nodeprint.judge.agreements import decided_metrics
 from nodeprint.judge.verdict import Limit, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import FactRows, Table
@@ -125,18 +126,18 @@ def measured(campaign: Campaign) -> FactRows:
 
 
 def tolerances(verdict: Verdict) -> Table:
-    """The tolerances of each criterion and the component that is closest to its own.
+    """The tolerances of each metric that decides an outcome, and the component that is closest to its own.
 
-    Tolerances differ by component and are a range. `detectable from` is the difference from which on 90% of the
+    These are the metrics that SAME is based on and those of findings. Tolerances differ by component and are a range. `detectable from` is the difference from which on 90% of the
     nodes with it are detected.
     """
-    limits: dict[str, list[Limit]] = {}
+    limits: dict[str, list[Limit]] = {metric: [] for metric in decided_metrics(verdict)}
     for limit in verdict.fleet.limits:
-        if limit.metric in verdict.criteria:
-            limits.setdefault(limit.metric, []).append(limit)
+        if limit.metric in limits:
+            limits[limit.metric].append(limit)
     closest = {agreement.metric: agreement for agreement in verdict.fleet.agreements}
     rows = []
-    for metric, of_metric in limits.items():
+    for metric, of_metric in ((metric, of_metric) for metric, of_metric in limits.items() if of_metric):
         nearest = closest.get(metric)
         ends = [end for of in of_metric for end in (of.tolerance_low, of.tolerance, of.tolerance_high)]
         on = text.of_node(text.same_node_of(nearest, verdict)) if nearest is not None else ""
@@ -146,7 +147,7 @@ def tolerances(verdict: Verdict) -> Table:
         numbers = agreement_numbers(nearest).values() if nearest is not None else ("", "")
         rows.append((*tested, nearest_words, *numbers))
     header = (
-        "criterion",
+        "metric",
         "tolerance",
         "detectable from",
         "closest to its tolerance",

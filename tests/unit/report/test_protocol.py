@@ -17,10 +17,10 @@ from nodeprint.data.store import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, of_table
 from nodeprint.judge.outcome import Accepted, Certainty, FleetOutcome, Outcome
-from nodeprint.judge.verdict import Limit, NodeVerdict, Reason
+from nodeprint.judge.verdict import Component, Limit, NodeVerdict, Reason
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import protocol, verdict_files
-from nodeprint.report.pages import not_passing
+from nodeprint.report.pages import accepted, not_passing
 from nodeprint.report.pages.blocks import SiteTexts, word
 from nodeprint.settings.texts import say
 from nodeprint.simulate import Plan
@@ -236,6 +236,10 @@ def test_tolerances_of_a_metric_that_decides_are_a_row(tmp_path: Path) -> None:
     verdict_files.write(replace(verdict, fleet=replace(verdict.fleet, limits=tuple(limits))), made)
     text = words([made], tmp_path / "to")
     assert "memory latency 5% 6.0 to 8.0%" in text and "OS noise" not in text
+    of_jitter = {"measurement": "jitter-detours", "component": Component("jitter", "jitter", {"core": 3, "cpu": 3})}
+    found = replace(verdict, fleet=replace(verdict.fleet, limits=tuple(limits)))
+    found = replace(found, nodes={"cn1": replace(node(DEVIATES), findings=(verdicts.finding(**of_jitter),))})
+    assert [row[0] for row in accepted.tolerances(found).rows] == ["memory latency", "OS noise"]
 
 
 @pytest.mark.parametrize("path", ["README.md", "docs/how-to/outcomes.md"])

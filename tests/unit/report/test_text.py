@@ -22,7 +22,10 @@ def test_first_line_says_agreements_what_they_rest_on_and_who_deviates() -> None
         "FAIL (DEVIATIONS): 7 of 8 nodes match; closest to a tolerance: core-to-core latency 1.4% of 4% ("
     )
     assert "; FAIL (DEVIATES): cn003 (core-to-core latency of core 37 (CPU 37) +5.9%, tolerance 4%). " in line
-    assert line.endswith("Deciding metrics: core-to-core latency, memory latency, bandwidth and clock.")
+    assert line.endswith(
+        "Deciding metrics for SAME: core-to-core latency, memory latency, bandwidth and clock;"
+        " findings count in every metric."
+    )
 
 
 def test_what_cannot_be_resolved_of_a_measurement_for_one_reason_is_a_sentence() -> None:
