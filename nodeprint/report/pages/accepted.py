@@ -128,8 +128,8 @@ def measured(campaign: Campaign) -> FactRows:
 def tolerances(verdict: Verdict) -> Table:
     """The tolerances of each metric that decides an outcome, and the component that is closest to its own.
 
-    These are the metrics that SAME is based on and those of findings. Tolerances differ by component and are a range. `detectable from` is the difference from which on 90% of the
-    nodes with it are detected.
+    These are the metrics that SAME is based on and those of findings. Tolerances differ by component and are a range.
+    `detectable from` is the difference from which on 90% of the nodes with it are detected.
     """
     limits: dict[str, list[Limit]] = {metric: [] for metric in decided_metrics(verdict)}
     for limit in verdict.fleet.limits:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from statistics import median
 
 from nodeprint.data.places import homes
@@ -23,26 +24,45 @@ _MOST_LEFT_OUT = 24
 #: A measurement and its words, and the kind of its pairs or cells; also the group of a mixture, and the unit.
 _Kind = tuple[str, str, str]
 _Key = tuple[str, str, str, str, str]
-#: By node a value and its share of the theoretical peak, NaN if unknown.
-_Values = dict[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The values of nodes in one kind of pairs or cells: by node a value and its share of the peak, NaN if unknown.
+
+    `left_out` explains the nodes that have no value; `is_marked` if one was measured under load.
+    """
+
+    measurement: str
+    words: str
+    of: str
+    unit: str
+    values: Mapping[str, tuple[float, float]]
+    left_out: str
+    is_marked: bool
 
 
 def table(nodes: Mapping[str, NodeVerdict]) -> Table:
     """Every median that several nodes have."""
-    return _table(nodes, lambda _: True)
+    return _table(_rows(nodes, lambda _: True))
 
 
 def on_paper(nodes: Mapping[str, NodeVerdict]) -> Table:
     """The medians that say which performance was accepted: latencies between cores, memory, caches and clock, and the
     metrics of another tool's table."""
+    return _table(_rows(nodes, _on_paper(nodes)))
+
+
+def _on_paper(nodes: Mapping[str, NodeVerdict]) -> Callable[[str], bool]:
     classes = next((figure.measurement for node in nodes.values() for figure in node.classes), "")
     metrics = dict.fromkeys(cell.measurement for node in nodes.values() for cell in node.cells)
     shown = {classes, *[metric for metric in metrics if is_metric(metric)][:_MOST_METRICS]}
-    return _table(nodes, lambda measurement: measurement in shown or is_on_paper(measurement))
+    return lambda measurement: measurement in shown or is_on_paper(measurement)
 
 
-def _table(nodes: Mapping[str, NodeVerdict], shown: Callable[[str], bool]) -> Table:
-    by_key: dict[_Key, _Values] = {}
+def _rows(nodes: Mapping[str, NodeVerdict], shown: Callable[[str], bool]) -> Iterator[_Row]:
+    """Yield a row for each kind of pairs or cells of the measurements `shown` that several nodes have."""
+    by_key: dict[_Key, dict[str, tuple[float, float]]] = {}
     disagree: dict[_Kind, dict[str, bool]] = {}
     marked: set[_Kind] = set()
     for name, node in nodes.items():
@@ -52,19 +72,26 @@ def _table(nodes: Mapping[str, NodeVerdict], shown: Callable[[str], bool]) -> Ta
         for figure in figures:
             disagree.setdefault(_kind(figure), {})[name] = figure.runs_disagree
         marked.update(_kind(figure) for figure in figures if figure.is_marked)
-    rows = tuple(
-        (
-            words,
-            ", ".join(filter(None, (of, group))),
-            *_extremes(values, names.of_measurement(unit, measurement), " *" * ((measurement, words, of) in marked)),
-            _left_out(values, disagree[measurement, words, of]),
-        )
-        for (measurement, words, of, group, unit), values in by_key.items()
-        if len(values) > 1 and shown(measurement)
-    )
-    header = ("measurement", "of", "nodes", median_header(marked=any("*" in row[3] for row in rows)))
+    for (measurement, words, kind, group, unit), values in by_key.items():
+        of = measurement, words, kind
+        if len(values) > 1 and shown(measurement):
+            shown_unit, name = names.of_measurement(unit, measurement), ", ".join(filter(None, (kind, group)))
+            yield _Row(measurement, words, name, shown_unit, values, _left_out(values, disagree[of]), of in marked)
+
+
+def _table(rows: Iterable[_Row]) -> Table:
+    cells, marked = list[tuple[Cell, ...]](), False
+    for row in rows:
+        shown = [names.quantity(median(value for value, _ in row.values.values()), row.unit) + " *" * row.is_marked]
+        for node in (min(row.values, key=row.values.__getitem__), max(row.values, key=row.values.__getitem__)):
+            shown += [names.quantity(row.values[node][0], row.unit), names.shortened(printable(node), 20)]
+        achieved = [share for _, share in row.values.values() if math.isfinite(share)]
+        of_peak = names.whole_percent(median(achieved)) if len(achieved) == len(row.values) else ""
+        cells.append((row.words, row.of, str(len(row.values)), *shown, of_peak, row.left_out))
+        marked |= row.is_marked
+    header = ("measurement", "of", "nodes", median_header(marked=marked))
     ends = ("lowest", "on", "highest", "on", "% of peak", "left out")
-    return without_empty(Table((*header, *ends), rows, "llrrrlrlrl"))
+    return without_empty(Table((*header, *ends), tuple(cells), "llrrrlrlrl"))
 
 
 def _of_node(node: NodeVerdict) -> Iterator[tuple[_Key, tuple[float, float]]]:
@@ -83,10 +110,10 @@ def _kind(figure: ClassFigure | CellFigure) -> _Kind:
     return figure.measurement, ", ".join(filter(None, words)), figure.name
 
 
-def _left_out(values: _Values, disagree: Mapping[str, bool]) -> str:
+def _left_out(values: Collection[str], disagree: Mapping[str, bool]) -> str:
     """Why a row is without some nodes: two runs that disagree have no median, and a mixture has one for each group."""
     reasons: dict[str, list[str]] = {}
-    for name in disagree.keys() - values.keys():
+    for name in disagree.keys() - set(values):
         reasons.setdefault("runs_disagree_on" if disagree[name] else "other_groups_on", []).append(name)
     listed = {reason: names.nodes(on) for reason, on in sorted(reasons.items())}
     return "; ".join(
@@ -95,21 +122,7 @@ def _left_out(values: _Values, disagree: Mapping[str, bool]) -> str:
     )
 
 
-def _extremes(values: _Values, unit: str, mark: str) -> tuple[str, ...]:
-    low, high = min(values, key=lambda node: values[node]), max(values, key=lambda node: values[node])
-    achieved = [share for _, share in values.values() if math.isfinite(share)]
-    shown = [names.quantity(median(value for value, _ in values.values()), unit) + mark]
-    for node in (low, high):
-        shown += [names.quantity(values[node][0], unit), names.shortened(printable(node), 20)]
-    of_peak = names.whole_percent(median(achieved)) if len(achieved) == len(values) else ""
-    return str(len(values)), *shown, of_peak
-
-
 # --- groups of a split fleet ---
-
-
-#: The most rows of medians, the largest differences first.
-_MOST_MEDIANS = 8
 
 
 def differences(fleet: FleetVerdict) -> Table:
@@ -133,29 +146,17 @@ def differences(fleet: FleetVerdict) -> Table:
 
 
 def of_groups(verdict: Verdict) -> Table:
-    """Return the medians of each group of a split fleet, compared with the first group.
-
-    They are the largest difference of each measurement that separates the groups, then the largest of all.
-    """
+    """Return the medians of each group of a split fleet, for the rows of `on_paper`, compared with the first group."""
     groups = verdict.fleet.groups if verdict.fleet.outcome is FleetOutcome.SPLIT else ()
-    of_each = [
-        {key: median(values) for key, values in text.medians_over(text.members(verdict, group)).items()}
-        for group in groups
-    ]
-    shared = [key for key in (of_each or [{}])[0] if all(key in of for of in of_each)]
-    apart = {key: [of[key] / of_each[0][key] for of in of_each] for key in shared if of_each[0][key] > 0}
-    in_order = sorted(apart, key=lambda key: -max(abs(math.log(ratio)) for ratio in apart[key]))
-    separating = text.separating(verdict) if groups else ()
-    first = {key[0]: key for key in reversed(in_order) if key[0] in separating}
-    separate = [key for key in in_order if first.get(key[0]) == key]
-    farthest = [*separate, *(key for key in in_order if key not in separate)][: max(_MOST_MEDIANS, len(separate))]
-    rows: list[tuple[Cell, ...]] = []
-    for measurement, name, unit in farthest:
-        values = [of[measurement, name, unit] for of in of_each]
-        shown = (names.quantity(value, names.of_measurement(unit, measurement)) for value in values)
-        differences = (names.signed(ratio - 1) for ratio in apart[measurement, name, unit][1:])
-        rows.append((text.measured(measurement), names.row(name), *shown, *differences))
-    letters = [group.name for group in groups]
-    compared = (f"{letter} compared with {letters[0]}" for letter in letters[1:])
-    header = ("medians of the groups", "of", *letters, *compared)
-    return Table(header, tuple(rows), "ll" + "r" * (len(header) - 2))
+    nodes = {name: verdict.nodes[name] for group in groups for name in group.nodes if name in verdict.nodes}
+    rows = []
+    for row in _rows(nodes, _on_paper(nodes)):
+        of_each = [[row.values[name][0] for name in group.nodes if name in row.values] for group in groups]
+        if all(of_each):
+            first, *others = medians = list(map(median, of_each))
+            cells = {group.name: names.quantity(value, row.unit) for group, value in zip(groups, medians, strict=True)}
+            for group, value in zip(groups[1:], others, strict=True):
+                ratio = value / first - 1 if first else math.nan
+                cells[f"{group.name} compared with {groups[0].name}"] = names.signed(ratio)
+            rows.append({"medians of the groups": row.words, "of": row.of, **cells, "left out": row.left_out})
+    return tabulated(rows, "ll" + "r" * (2 * len(groups) - 1) + "l")

@@ -31,10 +31,7 @@ from nodeprint.report.text.group_sentences import (
     belongs,
     goes_with,
     in_its_unit,
-    medians_over,
-    members,
     next_step,
-    separating,
     to_do,
     which_is_right,
 )

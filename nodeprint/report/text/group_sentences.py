@@ -122,12 +122,6 @@ def also_apart(verdict: Verdict) -> Iterator[str]:
             yield say("group_also", name=group.name, than=group.than, measured=names.listed(words))
 
 
-def separating(verdict: Verdict) -> set[str]:
-    """Return the measurements that separate the groups of a split fleet."""
-    groups = verdict.fleet.groups
-    return {of.measurement for of in groups} | {key[0] for group in groups for key in _farthest(verdict, group)}
-
-
 def _farthest(verdict: Verdict, group: Group) -> Mapping[Figure, float]:
     """Return how many times as high a group's median is as that of its reference group, the largest first.
 

@@ -236,9 +236,9 @@ def test_tolerances_of_a_metric_that_decides_are_a_row(tmp_path: Path) -> None:
     verdict_files.write(replace(verdict, fleet=replace(verdict.fleet, limits=tuple(limits))), made)
     text = words([made], tmp_path / "to")
     assert "memory latency 5% 6.0 to 8.0%" in text and "OS noise" not in text
-    of_jitter = {"measurement": "jitter-detours", "component": Component("jitter", "jitter", {"core": 3, "cpu": 3})}
+    slow = verdicts.finding(measurement="jitter-detours", component=Component("jitter", "jitter", {"core": 3}))
     found = replace(verdict, fleet=replace(verdict.fleet, limits=tuple(limits)))
-    found = replace(found, nodes={"cn1": replace(node(DEVIATES), findings=(verdicts.finding(**of_jitter),))})
+    found = replace(found, nodes={"cn1": replace(node(DEVIATES), findings=(slow,))})
     assert [row[0] for row in accepted.tolerances(found).rows] == ["memory latency", "OS noise"]
 
 

@@ -85,13 +85,13 @@ def test_without_a_manifest_it_is_bad_input(judged: Path, content: bytes | None)
         manifest.read(judged)
 
 
-def test_the_acceptance_report_lists_the_digests_of_the_manifest_and_rejects_what_changed(
-    judged: Path, tmp_path: Path
-) -> None:
-    listed = protocol._evidence(judged, judged)  # the file that it writes takes a PDF of seconds
+def test_the_acceptance_report_lists_the_digests_of_the_manifest_and_rejects_what_changed(judged: Path) -> None:
+    listed = protocol._evidence(
+        judged, protocol._sealed(judged), judged
+    )  # the file that it writes takes a PDF of seconds
     entries = manifest.read(judged).files
     assert listed == "".join(f"{entry.sha256}  {name}\n" for name, entry in entries.items())
     assert {RECORD, STATUS, "nodes.tsv", "verdict.json"} <= set(entries)
     flip(judged / RECORD)
     with pytest.raises(NodeprintError, match=f"{RECORD}: is not as it was when main was judged; `nodeprint verify"):
-        protocol._evidence(judged, tmp_path)
+        protocol._sealed(judged)
