@@ -98,19 +98,27 @@ def node(name: str, of_node: NodeVerdict, verdict: Verdict) -> tuple[Block, ...]
     return Text(first), Bullets(tuple(further))
 
 
-def remarks(folder: Path, verdict: Verdict) -> list[str]:
-    """Facts that no outcome states: settings that differ, nodes to remeasure, records, presets, pinning, clocks."""
-    nodes = verdict.nodes
-    differing: dict[str, list[str]] = {}
-    for name, of_node in sorted(nodes.items()):
+def drift(folder: Path, verdict: Verdict) -> list[str]:
+    """Return the settings in which nodes differ from the majority, those of the same nodes in one sentence."""
+    settings: dict[str, list[str]] = {}
+    for name, of_node in sorted(verdict.nodes.items()):
         for warning in of_node.warnings:
             kind, _, key = str(warning.get("id")).partition("-")
             if kind == "fingerprint":
-                differing.setdefault(key, []).append(name)
-    out = []
-    for key, on in sorted(differing.items()):
-        values = {"nodes": names.nodes(on), "verb": "differs" if len(on) == 1 else "differ"}
-        out.append(say("remarks", "drift", fields=printable(label(key)), campaign=folder, **values))
+                settings.setdefault(printable(label(key)), []).append(name)
+    alike: dict[str, list[str]] = {}
+    for setting, on in sorted(settings.items()):
+        alike.setdefault(names.nodes(on), []).append(setting)
+    verbs = {on: "differs" if len(settings[fields[0]]) == 1 else "differ" for on, fields in alike.items()}
+    return [
+        say("remarks", "drift", nodes=on, verb=verbs[on], fields=names.listed(fields), campaign=folder)
+        for on, fields in alike.items()
+    ]
+
+
+def remarks(folder: Path, verdict: Verdict) -> list[str]:
+    """Facts that no outcome states: settings that differ, nodes to remeasure, records, presets, pinning, clocks."""
+    nodes, out = verdict.nodes, drift(folder, verdict)
     loads = {name: load for name in nodes if (load := text.other_programs(folder, name))}
     again_by = {name: config.again(folder, names.nodes([name])) for name in loads}
     out += [f"* {load}; `{again_by[name]}` measures it again" for name, load in loads.items()]

@@ -21,7 +21,7 @@ from nodeprint.judge.verdict import Finding, NodeVerdict
 from nodeprint.machine.fingerprint import FIELDS, label
 from nodeprint.report import check_scripts, message_rates, names, text
 from nodeprint.report.figures import part_levels
-from nodeprint.report.pages import accepted, medians, method, not_passing, pictures
+from nodeprint.report.pages import accepted, brief, medians, method, not_passing, pictures
 from nodeprint.report.pages.blocks import (
     Advice,
     Block,
@@ -74,6 +74,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
     )
     disturbed = [text.sentence(f"{load}.") for load in loads if load][:_FIRST_NOTES]
     disturbed += text.disturbed(verdict)[:_FIRST_NOTES]
+    drift = brief.drift(campaign.folder or Path(verdict.campaign), verdict)[:_FIRST_NOTES]
     in_tolerances = Figures(tuple(pictures.in_tolerances(campaign))), medians.differences(verdict.fleet)
     values = medians.of_groups(verdict) if is_split else medians.on_paper(alike)
     tolerances = (Figures(tuple(pictures.tolerances_map(campaign))), agreement_table(verdict.fleet.agreements))
@@ -84,7 +85,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
         Mark(verdict.entry.symbol, text.campaign_outcome(verdict), verdict.entry.color),
         tuple(text.headline(verdict)),
         sections(
-            Section("", (Bullets(tuple(disturbed)), Bullets(tuple(notes[:_FIRST_NOTES])))),
+            Section("", (Bullets(tuple(disturbed)), Bullets(tuple(drift)), Bullets(tuple(notes[:_FIRST_NOTES])))),
             Section("What was measured, and when", (FactList(accepted.rows(campaign), 2),)),
             Section("Tolerances", (accepted.tolerances(verdict),)),
             Section("Nodes that do not pass", (not_passing.table(verdict, linked, anchors),)),

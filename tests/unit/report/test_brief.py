@@ -9,9 +9,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.outcome import Outcome, ReasonDetail
 from nodeprint.report import text, verdict_files
-from nodeprint.report.pages import brief, common, medians, pictures
+from nodeprint.report.pages import brief, cluster, common, medians, pictures
+from nodeprint.report.pages.blocks import Bullets
+from nodeprint.report.pages.judged_campaign import Campaign
 from tests.support import printed, verdicts
 
 
@@ -160,3 +163,17 @@ def test_what_the_preset_leaves_out_is_named_at_the_end(tmp_path: Path) -> None:
     assert "Not in this preset: chase-curve, bandwidth-cpus; a longer one measures them" in shown
     (tmp_path / "config.yaml").write_text("measure: [coherence-cas]\npreset: quick\n")
     assert "Not in this preset" not in printed.campaign(tmp_path)
+
+
+def test_settings_that_differ_are_on_page_1_as_on_the_terminal() -> None:
+    """A node with another BIOS was SAME, and page 1 said nothing of it."""
+    other = ({"id": "fingerprint-bios"}, {"id": "fingerprint-microcode"})
+    nodes = {"cn1": verdicts.node(), "cn2": verdicts.node(warnings=other), "cn3": verdicts.node(warnings=other)}
+    nodes["cn4"] = verdicts.node(warnings=other[:1])
+    verdict = verdicts.verdict(nodes)
+    campaign = Campaign(verdict, PackedFleet("c", simulated=False, nodes=(), quantities=()))
+    first = cluster.page(campaign, {}).sections[0]
+    sentences = [item for block in first.blocks if isinstance(block, Bullets) for item in block.items]
+    (bios, microcode) = brief.drift(Path(verdict.campaign), verdict)
+    assert {bios, microcode} <= set(sentences) & set(brief.remarks(Path(verdict.campaign), verdict))
+    assert bios.startswith("cn[2-4] differ from the majority in BIOS;") and "cn[2-3] differ" in microcode
