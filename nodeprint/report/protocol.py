@@ -285,7 +285,7 @@ def _rules(campaign: JudgedCampaign, *, several: bool) -> Section:
         f"Tolerances and limits{f' of {campaign.verdict.campaign}' if several else ''}",
         (
             Text(" ".join(filter(None, (say("method", "same"), words, other)))),
-            tolerances(campaign.verdict),
+            *tolerances(campaign.verdict),
             Text("" if limits else say("protocol", "no_limits")),
             Table(("limit of the contract", "of", "at least", "at most", "source"), tuple(limits), "llrrl"),
             Table(("waived on", "finding", "reason", "until"), waivers, wide=2),
@@ -300,12 +300,14 @@ def _open_items(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accep
     racks = {name: node.rack for campaign in campaigns for name, node in campaign.verdict.nodes.items() if node.rack}
     for campaign in campaigns:
         verdict = campaign.verdict
-        rows = [(row.nodes, row.cells) for row in not_passing.rows(verdict)]
+        rows = [(row.nodes, row.called, row.cells) for row in not_passing.rows(verdict)]
         if absent := tuple(name for name in results if name not in verdict.nodes):
             differs = text.sentence(say("protocol", "absent"))
-            rows.append((absent, {"what differs": differs, "what to do": say("protocol", "absent_action")}))
-        for nodes, cells in rows:
-            where = {"campaign": verdict.campaign if len(campaigns) > 1 else "", "node": names.nodes(nodes)}
+            rows.append(
+                (absent, names.nodes(absent), {"what differs": differs, "what to do": say("protocol", "absent_action")})
+            )
+        for nodes, called, cells in rows:
+            where = {"campaign": verdict.campaign if len(campaigns) > 1 else "", "node": called}
             rack = names.nodes(dict.fromkeys(racks[name] for name in nodes if name in racks))
             items.append({**where, "rack": rack, **dict.fromkeys(not_passing.COLUMNS, ""), **cells, **_TO_FILL_IN})
     return tabulated(items, "lllllrrlll"), Text(say("protocol", "node_reports") if items else "", quiet=True)

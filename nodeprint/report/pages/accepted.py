@@ -12,7 +12,7 @@ from nodeprint.errors import printable
 from nodeprint.judge.agreements import decided_metrics
 from nodeprint.judge.verdict import Limit, NodeVerdict, Verdict
 from nodeprint.report import names, text
-from nodeprint.report.pages.blocks import FactRows, Table
+from nodeprint.report.pages.blocks import FactRows, Table, Text
 from nodeprint.report.pages.common import agreement_numbers, without_empty
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.settings.texts import say
@@ -103,9 +103,10 @@ def measured(campaign: Campaign) -> FactRows:
     counts += [f"{_counted(runs, 'run')} of core-to-core latency"] if runs else []
     parties = {key: getattr(campaign.site, key) for key in ("customer", "supplier")}
     signing = {key: f" ({name})" if name else "" for key, name in parties.items()}
+    utc, unknown = " UTC" * all(time.endswith(("Z", "+00:00")) for time in ends), say("not_recorded")
     facts: dict[str, str] = {
         "nodes": f"{len(done)} of {len(verdict.nodes)} measured: {names.shortened(names.nodes(done), 70)}",
-        "measured": " to ".join(dict.fromkeys(names.moment(time) for time in ends)) or say("not_recorded"),
+        "measured": f"{times}{utc}" if (times := " to ".join(dict.fromkeys(map(names.moment, ends)))) else unknown,
         "table": printable(verdict.versions.get("table", "").partition(", SHA-256")[0], 60),
         "repeated": "; ".join(counts),
         "campaign": f"{printable(verdict.campaign, 60)}{f' ({campaign.origin})' if campaign.origin else ''}",
@@ -125,7 +126,7 @@ def measured(campaign: Campaign) -> FactRows:
 # --- tolerances ---
 
 
-def tolerances(verdict: Verdict) -> Table:
+def tolerances(verdict: Verdict) -> tuple[Table, Text]:
     """The tolerances of each metric that decides an outcome, and the component that is closest to its own.
 
     These are the metrics that SAME is based on and those of findings. Tolerances differ by component and are a range.
@@ -154,7 +155,8 @@ def tolerances(verdict: Verdict) -> Table:
         "the same within",
         "its tolerance",
     )
-    return without_empty(Table(header, tuple(rows), "lrrlrr", 3))
+    table = without_empty(Table(header, tuple(rows), "lrrlrr", 3))
+    return table, Text(say("protocol", "ratio") if rows else "", quiet=True)
 
 
 def _span(values: Sequence[float], words: Callable[[float], str]) -> str:

@@ -87,7 +87,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
         sections(
             Section("", (Bullets(tuple(disturbed)), Bullets(tuple(drift)), Bullets(tuple(notes[:_FIRST_NOTES])))),
             Section("What was measured, and when", (FactList(accepted.rows(campaign), 2),)),
-            Section("Tolerances", (accepted.tolerances(verdict),)),
+            Section("Tolerances", accepted.tolerances(verdict)),
             Section("Nodes that do not pass", (not_passing.table(verdict, linked, anchors),)),
             Section("All nodes against their tolerances", in_tolerances),
             Section("Findings", tuple(_findings(campaign, linked, shown))),
@@ -196,7 +196,7 @@ def _fabric(campaign: Campaign) -> list[Section]:
         rates = message_rates.of_fabric(fabric)
         mark = " *" if fabric.is_marked else ""
         values = [(name, f"{value}{mark}") for name, value in rates.items()]
-        message = (("message", names.message_size(fabric.message_bytes)), ("mode", fabric.operation))
+        message = (("message size", names.message_size(fabric.message_bytes)), ("mode", fabric.operation))
         facts = FactList((*values, *(row for row in message if fabric.partition or row[1])), 2)
         blocks = (Text(text.fabric(fabric)), Bullets(slow[:_MOST_NOTES]), facts)
         figures = Figures(tuple(pictures.fabric(campaign, number)))

@@ -43,6 +43,11 @@ class Row(msgspec.Struct, frozen=True):
     has_figure: bool = False
 
     @property
+    def called(self) -> str:
+        """Its nodes as a list."""
+        return names.nodes(self.nodes) or say("spread_row", "node")
+
+    @property
     def cells(self) -> dict[str, Cell]:
         """Its cells by column."""
         cells = (self.mark, self.differs, self.effect, self.tolerance, self.action)
@@ -58,7 +63,10 @@ def rows(verdict: Verdict) -> list[Row]:
         words = text.component_type_in_words
         sets = _alike(with_findings, words)
     findings = (_finding(of_set, words) for of_set in sets)
-    return sorted((*findings, *_links(verdict), *_groups(verdict), *_others(verdict)), key=lambda row: row.rank)
+    return sorted(
+        (*findings, *_links(verdict), *_groups(verdict), *_spreads(verdict), *_others(verdict)),
+        key=lambda row: row.rank,
+    )
 
 
 def table(verdict: Verdict, linked: Mapping[str, Reference], anchors: Mapping[str, str]) -> Table:
@@ -68,7 +76,7 @@ def table(verdict: Verdict, linked: Mapping[str, Reference], anchors: Mapping[st
         node = linked.get(row.nodes[0]) if len(row.nodes) == 1 else None
         anchor = next((anchors[name] for name in row.nodes if name in anchors), "") if row.has_figure else ""
         page: Cell = Reference("", anchor=anchor) if anchor else ""
-        cells.append({"node": node or names.nodes(row.nodes), **row.cells, "page": page})
+        cells.append({"node": node or row.called, **row.cells, "page": page})
     return tabulated(cells, "lllrrlr")
 
 
@@ -118,7 +126,7 @@ def _finding(nodes: Mapping[str, NodeVerdict], words: Callable[[Finding], str]) 
     )
 
 
-def _rank(outcome: Outcome, kind: int, size: float, node: str) -> tuple[Any, ...]:
+def _rank(outcome: Outcome | FleetOutcome, kind: int, size: float, node: str) -> tuple[Any, ...]:
     return class_rank(outcome)[0], -kind, -size, natural(node)
 
 
@@ -145,6 +153,18 @@ def _groups(verdict: Verdict) -> Iterator[Row]:
             differs = say("split_row", "apart", place=text.place(group), **words)
             sizes = names.with_tolerance(group.effect, group.tolerance)
             yield Row(rank, group.nodes, mark, differs, *sizes, text.to_do(group, by_name[group.than]))
+
+
+def _spreads(verdict: Verdict) -> Iterator[Row]:
+    """A row for each component type in which a fleet is not uniform; no node of it is at fault."""
+    outcome = FleetOutcome.NON_UNIFORM
+    for spread in (spread for spread in verdict.fleet.spreads if spread.wide):
+        rank = _rank(outcome, 2, spread.chips / spread.tolerance, "")
+        beyond = names.counted(spread.nodes_beyond, "node")
+        differs = say("spread_row", "differs", component_type=text.component_type(spread), nodes=beyond)
+        sizes = say("spread_row", "by", chips=names.percent(spread.chips)), names.tolerance(spread.tolerance)
+        smallest = text.smallest_tolerance(spread)
+        yield Row(rank, (), Mark.of(outcome), differs, *sizes, f"{say('spread_row', 'action')} {smallest}".strip())
 
 
 def _others(verdict: Verdict) -> Iterator[Row]:

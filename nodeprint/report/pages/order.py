@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nodeprint.judge.outcome import Outcome, OutcomeClass
+from nodeprint.judge.outcome import FleetOutcome, Outcome, OutcomeClass
 from nodeprint.judge.verdict import Finding, NodeVerdict
 
 _CLASSES = list(OutcomeClass)
@@ -18,7 +18,7 @@ def natural(name: str) -> list[tuple[int, int, str]]:
     ]
 
 
-def class_rank(outcome: Outcome) -> tuple[int, int]:
+def class_rank(outcome: Outcome | FleetOutcome) -> tuple[int, int]:
     """A key that sorts outcomes by class, and by rank within a class."""
     return _CLASSES.index(outcome.outcome_class), outcome.rank
 

@@ -177,14 +177,19 @@ def spread(spreads: Sequence[Spread]) -> str:
     values["tolerance"] = names.tolerance(widest.tolerance)
     several, nodes = len(spreads) > 1, names.counted(widest.nodes_beyond, "node")
     values["beyond"] = say("spread_beyond", nodes=nodes) if widest.nodes_beyond else ""
-    values["of"] = sentence(measured(widest.measurement)) if several else _component_type(widest)
+    values["of"] = sentence(measured(widest.measurement)) if several else component_type(widest)
     words = say("spread", up_to="up to " if several else "", **values)
-    if not math.isfinite(widest.smallest_tolerance):
-        return words
-    return f"{words} {say('spread_smallest', smallest=names.percent(widest.smallest_tolerance))}"
+    return f"{words} {smallest_tolerance(widest)}".rstrip()
 
 
-def _component_type(of: Spread | Limit) -> str:
+def smallest_tolerance(spread: Spread) -> str:
+    """State the tolerance at which most nodes would be SAME; empty if it is unknown."""
+    smallest = spread.smallest_tolerance
+    return say("spread_smallest", smallest=names.percent(smallest)) if math.isfinite(smallest) else ""
+
+
+def component_type(of: Spread | Limit) -> str:
+    """Name a component type with its measurement."""
     return sentence(f"{named('terms', of.component_type)} ({measured(of.measurement)})")
 
 
@@ -200,7 +205,7 @@ def limits_of(limits: Sequence[Limit], *, remedied: bool = True) -> str:
         of, count = sentence(measured(most.measurement)), len(limits)
         return say("limits_far", measured=of, count=count, effects=effect, tolerances=tolerance, remedy=remedy)
     key = "limit_far" if most.effect > _FAR * most.tolerance else "limit"
-    return say(key, component_type=_component_type(most), effect=effect, tolerance=tolerance, remedy=remedy)
+    return say(key, component_type=component_type(most), effect=effect, tolerance=tolerance, remedy=remedy)
 
 
 def note(note: Note) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from nodeprint.judge.outcome import Certainty, Outcome, ReasonDetail
-from nodeprint.judge.verdict import Component, Disturbance, NodeVerdict, Reason
+from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome, ReasonDetail
+from nodeprint.judge.verdict import Component, Disturbance, NodeVerdict, Reason, Spread
 from nodeprint.report import documents, pdf, text, verdict_files
 from nodeprint.report.pages import not_passing
 from nodeprint.report.pages.blocks import Mark, Table
@@ -83,6 +84,18 @@ def test_a_value_of_one_node_is_not_printed_for_all() -> None:
     }
     (line,) = text.node_lines(nodes)
     assert line.text.startswith("on 4 nodes, most on n003: Run 3 of job1 has a 79.1% higher core-to-core")
+
+
+def test_a_fleet_that_is_not_uniform_has_a_row_with_the_tolerance_at_which_it_would_be() -> None:
+    made = verdicts.verdict({"cn1": verdicts.node(), "cn2": verdicts.node()})
+    spread = Spread("core-to-core", "coherence-cas", "core-near", "core", 0.03, 0.004, 0.04, 0.071, 7, wide=True)
+    narrow = replace(spread, component_type="core-far", wide=False)
+    fleet = replace(made.fleet, outcome=FleetOutcome.NON_UNIFORM, spreads=(spread, narrow))
+    (row,) = not_passing.table(replace(made, fleet=fleet), {}, {}).rows
+    node, mark, differs, size, tolerance, action = row
+    assert (node, size, tolerance) == ("all nodes", "SD 3.0%", "4%") and "7 nodes" in str(differs)
+    assert isinstance(mark, Mark) and mark.word == "WARN (NON-UNIFORM)"
+    assert "At a tolerance of 7.1% 95% of the nodes would be the same." in str(action)
 
 
 @pytest.mark.parametrize("outcome", Outcome)

@@ -239,7 +239,7 @@ def test_tolerances_of_a_metric_that_decides_are_a_row(tmp_path: Path) -> None:
     slow = verdicts.finding(measurement="jitter-detours", component=Component("jitter", "jitter", {"core": 3}))
     found = replace(verdict, fleet=replace(verdict.fleet, limits=tuple(limits)))
     found = replace(found, nodes={"cn1": replace(node(DEVIATES), findings=(slow,))})
-    assert [row[0] for row in accepted.tolerances(found).rows] == ["memory latency", "OS noise"]
+    assert [row[0] for row in accepted.tolerances(found)[0].rows] == ["memory latency", "OS noise"]
 
 
 @pytest.mark.parametrize("path", ["README.md", "docs/how-to/outcomes.md"])
