@@ -90,7 +90,7 @@ def judge(
     if json:
         typer.echo(written.as_json(verdict).rstrip("\n"))
     else:
-        show(*brief.summary(verdict))
+        show(*brief.summary(verdict, remarks=brief.recheck(verdict) if recheck else ()))
     if reference:
         _print_reference(fleet, reference, campaign, verdict)
     if notify:

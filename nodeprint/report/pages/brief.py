@@ -98,6 +98,13 @@ def node(name: str, of_node: NodeVerdict, verdict: Verdict) -> tuple[Block, ...]
     return Text(first), Bullets(tuple(further))
 
 
+def recheck(verdict: Verdict) -> list[str]:
+    """Say which nodes a further job would decide, and which are its control nodes; empty if none is needed."""
+    deciding = [name for name in verdict.recheck if verdict.nodes[name].outcome.entry.again]
+    controls = names.nodes(name for name in verdict.recheck if name not in deciding)
+    return [say("remarks", "recheck", nodes=names.nodes(deciding), controls=controls)] if deciding else []
+
+
 def drift(folder: Path, verdict: Verdict) -> list[str]:
     """Return the settings in which nodes differ from the majority, those of the same nodes in one sentence."""
     settings: dict[str, list[str]] = {}

@@ -177,3 +177,11 @@ def test_settings_that_differ_are_on_page_1_as_on_the_terminal() -> None:
     (bios, microcode) = brief.drift(Path(verdict.campaign), verdict)
     assert {bios, microcode} <= set(sentences) & set(brief.remarks(Path(verdict.campaign), verdict))
     assert bios.startswith("cn[2-4] differ from the majority in BIOS;") and "cn[2-3] differ" in microcode
+
+
+def test_control_nodes_of_a_recheck_are_named_as_such() -> None:
+    """The list of a recheck has healthy nodes, too, and a reader took them for suspects."""
+    nodes = {"cn1": verdicts.node(Outcome.SUSPECT), "cn2": verdicts.node(), "cn3": verdicts.node()}
+    (sentence,) = brief.recheck(verdicts.verdict(nodes, recheck=("cn1", "cn2", "cn3")))
+    assert "outcome of cn1;" in sentence and sentence.endswith("with them: cn[2-3]")
+    assert brief.recheck(verdicts.verdict(nodes)) == []
