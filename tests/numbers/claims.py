@@ -89,7 +89,8 @@ def _closest(statement: Statement, campaign: Campaign) -> Iterator[str]:
     row = re.search(r"^(.*), ([^\s,]+)$", cells.get("closest to its tolerance", ""))
     named = [(cells["metric"], row[2], cells["the same within"].rstrip("%"), row[1])] if row else []
     named += [(text[: of.start()].rstrip(), of["node"], of["within"], of["what"]) for of in _CLOSEST.finditer(text)]
-    for metric, node, within, what in named:
+    known = (one for one in named if re.fullmatch(r"[\d.]+", one[2]))  # others say why none is known
+    for metric, node, within, what in known:
         half = 0.5 * 10.0 ** -len(within.partition(".")[2]) + 1e-9
         agreements = campaign.nodes[node]["agreements"] if node in campaign.nodes else ()  # else a part of a component
         if node in campaign.nodes and not any(

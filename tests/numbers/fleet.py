@@ -140,7 +140,9 @@ def _criteria(campaign: Campaign) -> Iterator[Fact]:
     for metric in {*campaign.verdict["criteria"], *found} & set(frame.get("metric", [])):
         words, record = (metric_words(metric),), f"criterion {metric}"
         limits = frame[frame["metric"] == metric]
-        tolerances = _tolerances_of(campaign.deviations, metric)
+        tolerances = limits[["tolerance_low", "tolerance_high"]].stack()
+        if metric in campaign.verdict["criteria"]:
+            tolerances = _tolerances_of(campaign.deviations, metric)
         for left, values in (("^tolerance", tolerances), ("^detectable from", limits["effect"])):
             first, last = 100 * values.min(), 100 * values.max()
             is_range = last > 1.005 * first  # of a range no end is printed alone
@@ -216,7 +218,10 @@ def _spreads(fleet: Json) -> Iterator[Fact]:
                 yield Fact(
                     100 * spread[key], "%", left.rpartition("|")[2], "", (metric_words(spread["metric"]),), record
                 )
-        yield Fact(spread["nodes_beyond"], "", r"\), $", " nodes?", (), record)
+        yield Fact(spread["nodes_beyond"], "", r"(\), |tolerance on )$", " nodes?", (), record)
+        of_row = (measured_words(spread["measurement"]), "all nodes")
+        yield Fact(100 * spread["chips"], "%", r"^by: SD $", "", of_row, record)
+        yield Fact(100 * spread["tolerance"], "%", r"^tolerance: $", "", of_row, record)
         for limit in fleet["limits"]:
             if all(limit[key] == spread[key] for key in ("measurement", "component_type", "term")):
                 yield Fact(100 * limit["effect"], "%", r"^detectable from: $", "", words, record)
