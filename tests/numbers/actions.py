@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -103,10 +104,10 @@ def _resolving(nodes: Iterable[Json]) -> str:
     """What resolves the criteria beyond their tolerances, each by the agreement that is farthest beyond."""
     farthest: dict[str, Json] = {}
     for of in (of for node in nodes for of in node["agreements"] if of["criterion"]):
-        if float(of["share"]) > max(1.0, float(farthest.get(of["metric"], of)["share"]) - 1e-12):
+        if _share(of) > max(1.0, _share(farthest[of["metric"]]) if of["metric"] in farthest else 0.0):
             farthest[of["metric"]] = of
     metrics: dict[str, list[str]] = {}
-    for of in sorted(farthest.values(), key=lambda of: -float(of["share"])):
+    for of in sorted(farthest.values(), key=lambda of: -_share(of)):
         own = texts()["agreement_remedies_of_tables"] if of["measurement"] == of["metric"] else {}
         job, _, run = of["run"].partition("/run")
         values = {"needed": of["needed"], "runs": of["runs"], "run": f"run {run} of {job}"}
@@ -115,6 +116,12 @@ def _resolving(nodes: Iterable[Json]) -> str:
     if len(metrics) < 2:
         return "".join(f"{words[:1].upper()}{words[1:]}." for words in metrics if words)
     return " ".join(f"{' and '.join(of).capitalize()}: {words}." for words, of in metrics.items() if words)
+
+
+def _share(agreement: Json) -> float:
+    """The share of its tolerance; infinite if nothing is known of it, which is null in the file."""
+    share = float(agreement["share"])
+    return math.inf if math.isnan(share) else share
 
 
 def _name(metric: str) -> str:
