@@ -218,10 +218,10 @@ def _spreads(fleet: Json) -> Iterator[Fact]:
                 yield Fact(
                     100 * spread[key], "%", left.rpartition("|")[2], "", (metric_words(spread["metric"]),), record
                 )
-        yield Fact(spread["nodes_beyond"], "", r"(\), |tolerance on )$", " nodes?", (), record)
-        of_row = (measured_words(spread["measurement"]), "all nodes")
-        yield Fact(100 * spread["chips"], "%", r"^by: SD $", "", of_row, record)
-        yield Fact(100 * spread["tolerance"], "%", r"^tolerance: $", "", of_row, record)
+        yield Fact(spread["nodes_beyond"], "", r"\), $", " nodes?", (), record)
+        of_row = (measured_words(spread["measurement"]), "all nodes")  # a range has the ends of several
+        yield Fact(100 * spread["chips"], "%", r"^by: SD (\S+ to )?$", "", of_row)
+        yield Fact(100 * spread["tolerance"], "%", r"^tolerance: (\S+ to )?$", "", of_row)
         for limit in fleet["limits"]:
             if all(limit[key] == spread[key] for key in ("measurement", "component_type", "term")):
                 yield Fact(100 * limit["effect"], "%", r"^detectable from: $", "", words, record)

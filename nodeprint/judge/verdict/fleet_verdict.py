@@ -196,3 +196,12 @@ class FleetVerdict(msgspec.Struct, frozen=True):
         failing = {outcome for outcome in Outcome if outcome.outcome_class is OutcomeClass.FAIL}
         of_fleet = self.outcome.outcome_class if failing.isdisjoint(self.counts) else OutcomeClass.FAIL
         msgspec.structs.force_setattr(self, "outcome_class", of_fleet)
+
+    @property
+    def wide_spreads(self) -> dict[str, list[Spread]]:
+        """By measurement the wide spreads, the widest in tolerances first."""
+        out: dict[str, list[Spread]] = {}
+        for spread in sorted(self.spreads, key=lambda spread: -spread.chips / spread.tolerance):
+            if spread.wide:
+                out.setdefault(spread.measurement, []).append(spread)
+        return out

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-
 from nodeprint import __version__
 from nodeprint.errors import printable
 from nodeprint.judge.agreements import decided_metrics
 from nodeprint.judge.verdict import Limit, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import FactRows, Table, Text
-from nodeprint.report.pages.common import agreement_numbers, without_empty
+from nodeprint.report.pages.common import agreement_numbers, span, without_empty
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.settings.texts import say
 
@@ -142,8 +140,8 @@ def tolerances(verdict: Verdict) -> tuple[Table, Text]:
         nearest = closest.get(metric)
         ends = [end for of in of_metric for end in (of.tolerance_low, of.tolerance, of.tolerance_high)]
         on = text.of_node(text.same_node_of(nearest, verdict)) if nearest is not None else ""
-        detectable = _span([limit.effect for limit in of_metric], names.percent)
-        tested = (text.named("metrics", metric), _span(ends, names.tolerance), detectable)
+        detectable = span([limit.effect for limit in of_metric], names.percent)
+        tested = (text.named("metrics", metric), span(ends, names.tolerance), detectable)
         nearest_words = text.noun_phrase(nearest) + on if nearest is not None else ""
         numbers = agreement_numbers(nearest).values() if nearest is not None else ("", "")
         rows.append((*tested, nearest_words, *numbers))
@@ -157,9 +155,3 @@ def tolerances(verdict: Verdict) -> tuple[Table, Text]:
     )
     table = without_empty(Table(header, tuple(rows), "lrrlrr", 3))
     return table, Text(say("protocol", "ratio") if rows else "", quiet=True)
-
-
-def _span(values: Sequence[float], words: Callable[[float], str]) -> str:
-    """A value, or from the lowest to the highest; a verdict of an older version has no ends, which are NaN."""
-    low, high = words(np.nanmin(values)), words(np.nanmax(values))
-    return high if low == high else f"{low.removesuffix('%')} to {high}"

@@ -16,7 +16,7 @@ from nodeprint.judge.outcome import OUTCOME_OF, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Cell, Mark, Reference, Table
-from nodeprint.report.pages.common import state_mark, tabulated
+from nodeprint.report.pages.common import span, state_mark, tabulated
 from nodeprint.report.pages.order import by_harm, class_rank, harm, natural, severity, worst_finding
 from nodeprint.settings.texts import say
 
@@ -156,15 +156,16 @@ def _groups(verdict: Verdict) -> Iterator[Row]:
 
 
 def _spreads(verdict: Verdict) -> Iterator[Row]:
-    """A row for each component type in which a fleet is not uniform; no node of it is at fault."""
-    outcome = FleetOutcome.NON_UNIFORM
-    for spread in (spread for spread in verdict.fleet.spreads if spread.wide):
-        rank = _rank(outcome, 2, spread.chips / spread.tolerance, "")
-        beyond = names.counted(spread.nodes_beyond, "node")
-        differs = say("spread_row", "differs", component_type=text.component_type(spread), nodes=beyond)
-        sizes = say("spread_row", "by", chips=names.percent(spread.chips)), names.tolerance(spread.tolerance)
-        smallest = text.smallest_tolerance(spread)
-        yield Row(rank, (), Mark.of(outcome), differs, *sizes, f"{say('spread_row', 'action')} {smallest}".strip())
+    """A row for a fleet that is not uniform: its measurements in which nodes differ much and no node is at fault."""
+    outcome, wide = FleetOutcome.NON_UNIFORM, verdict.fleet.wide_spreads
+    if verdict.fleet.outcome is not outcome or not wide:
+        return
+    widest = [spreads[0] for spreads in wide.values()]
+    differs = text.sentence(names.listed(map(text.measured, wide)))
+    by = say("spread_row", "by", chips=span([of.chips for of in widest], names.percent))
+    tolerances = span([of.tolerance for of in widest], names.tolerance)
+    rank = _rank(outcome, 2, widest[0].chips / widest[0].tolerance, "")
+    yield Row(rank, (), Mark.of(outcome), differs, by, tolerances, say("spread_row", "action"))
 
 
 def _others(verdict: Verdict) -> Iterator[Row]:

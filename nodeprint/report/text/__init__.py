@@ -56,13 +56,11 @@ from nodeprint.report.text.node_sentences import (
     reason_and_action,
 )
 from nodeprint.report.text.notes import (
-    component_type,
     fleet_notes,
     memory_warning,
     memory_warnings,
     over_time,
     peak,
     shared,
-    smallest_tolerance,
 )
 from nodeprint.report.text.wording import change, changed, measured, named, noun_phrase, place, sentence

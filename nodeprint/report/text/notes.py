@@ -32,13 +32,10 @@ _FAR = 2.5
 
 
 def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
-    """Return the fleet's notes: groups unless `in_table`, shared differences, excessive spreads and limits, others."""
+    """Return the fleet's notes: groups unless `in_table`, shared differences, wide spreads, limits and others."""
     fleet = verdict.fleet
     several = fleet.groups if len(fleet.groups) > 1 else ()
-    spreads: dict[str, list[Spread]] = {}
-    for of in sorted(fleet.spreads, key=lambda of: -of.chips / of.tolerance):
-        if of.wide:
-            spreads.setdefault(of.measurement, []).append(of)
+    spreads = fleet.wide_spreads
     # where nodes differ that much, the differences themselves are the reason
     limits = (of for of in fleet.limits if of.metric in verdict.criteria and of.measurement not in spreads)
     far: dict[tuple[str, str], list[Limit]] = {}  # those of a measurement with one remedy share a sentence
@@ -177,18 +174,14 @@ def spread(spreads: Sequence[Spread]) -> str:
     values["tolerance"] = names.tolerance(widest.tolerance)
     several, nodes = len(spreads) > 1, names.counted(widest.nodes_beyond, "node")
     values["beyond"] = say("spread_beyond", nodes=nodes) if widest.nodes_beyond else ""
-    values["of"] = sentence(measured(widest.measurement)) if several else component_type(widest)
+    values["of"] = sentence(measured(widest.measurement)) if several else _component_type(widest)
     words = say("spread", up_to="up to " if several else "", **values)
-    return f"{words} {smallest_tolerance(widest)}".rstrip()
+    if not math.isfinite(widest.smallest_tolerance):
+        return words
+    return f"{words} {say('spread_smallest', smallest=names.percent(widest.smallest_tolerance))}"
 
 
-def smallest_tolerance(spread: Spread) -> str:
-    """State the tolerance at which most nodes would be SAME; empty if it is unknown."""
-    smallest = spread.smallest_tolerance
-    return say("spread_smallest", smallest=names.percent(smallest)) if math.isfinite(smallest) else ""
-
-
-def component_type(of: Spread | Limit) -> str:
+def _component_type(of: Spread | Limit) -> str:
     """Name a component type with its measurement."""
     return sentence(f"{named('terms', of.component_type)} ({measured(of.measurement)})")
 
@@ -205,7 +198,7 @@ def limits_of(limits: Sequence[Limit], *, remedied: bool = True) -> str:
         of, count = sentence(measured(most.measurement)), len(limits)
         return say("limits_far", measured=of, count=count, effects=effect, tolerances=tolerance, remedy=remedy)
     key = "limit_far" if most.effect > _FAR * most.tolerance else "limit"
-    return say(key, component_type=component_type(most), effect=effect, tolerance=tolerance, remedy=remedy)
+    return say(key, component_type=_component_type(most), effect=effect, tolerance=tolerance, remedy=remedy)
 
 
 def note(note: Note) -> str:
