@@ -34,7 +34,7 @@ def sections(result: Result) -> tuple[Section, ...]:
     first = [outcome, *(text.memory_warning(memory, 1) for memory in result.memory)]
     has_matrix = summary.matrix is not None and len(summary.matrix.places.cpus) > 2
     lost = max((figure.disturbed or 0.0 for figure in summary.figures), default=0.0)
-    star = f"* {say('marked', share=names.percent(lost))}" if lost else ""
+    star = f"* {say('marked', share=lost)}" if lost else ""
     published = [sentence for compared in result.references.values() for sentence in compared.sentences()]
     notes = [say("here_unmeasured", name=shown(name), reason=why) for name, why in result.unmeasured.items()]
     remaining = [disturbance for disturbance in disturbances if disturbance is not moved]

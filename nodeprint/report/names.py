@@ -15,7 +15,7 @@ from nodeprint.data.places.measured import models
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import CellFigure, ClassFigure, Component
 from nodeprint.machine.topology.level_names import level_name
-from nodeprint.settings.texts import say, texts
+from nodeprint.settings.texts import FORMATS, say, texts
 
 Where = Mapping[str, int | str]
 
@@ -391,3 +391,28 @@ def runs(names: Sequence[str]) -> str:
         job, _, run = name.rpartition("/")
         by_job.setdefault(job, []).append(run)
     return ",".join(f"{job}/{nodes(members)}" if job else nodes(members) for job, members in by_job.items())
+
+
+# --- formats of sentences ---
+
+
+def _counted(values: int | Collection[object], words: str) -> str:
+    what, _, several = words.partition("/")
+    return counted(values if isinstance(values, int) else len(values), what, several)
+
+
+FORMATS.update(
+    counted=_counted,
+    listed=listed,
+    moment=moment,
+    nodes=nodes,
+    percent=percent,
+    printable=lambda words, most: printable(str(words), int(most)),
+    quantity=quantity,
+    rough=lambda share: f"{100 * share:.2g}%",
+    rough_signed=lambda share: f"{100 * share:+z.2g}%",
+    signed=signed,
+    size=lambda share: percent(abs(share)),
+    tolerance=tolerance,
+    whole_percent=whole_percent,
+)

@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 from nodeprint.settings import checked_yaml, sources
+
+#: Formats of values by name: `{spread.runs:percent}`, `{nodes:counted node}`. The modules that know how a kind of value
+#: is printed add theirs; the words behind the name are their further argument.
+FORMATS: dict[str, Callable[..., str]] = {}
+
+
+class _Sentences(Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        name, blank, words = format_spec.partition(" ")  # words of a nested value may be empty, as a unit
+        if name in FORMATS:
+            return FORMATS[name](value, words) if blank else FORMATS[name](value)
+        return format(value, format_spec)
 
 
 @cache
@@ -35,4 +48,4 @@ def _filled(sentences: dict[str, Any], keys: tuple[str, ...], values: dict[str, 
     node: Any = sentences
     for key in keys:
         node = node[key]
-    return str(node).format(**values)
+    return _Sentences().vformat(str(node), (), values)

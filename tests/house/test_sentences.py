@@ -14,6 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
+import nodeprint.report.text  # noqa: F401  # its modules add their formats
+from nodeprint.judge import verdict
+from nodeprint.judge.outcome import FleetOutcome
+from nodeprint.machine import peak
+from nodeprint.settings.texts import FORMATS
 from tests.support.real_parts import PACKAGES, ROOT
 
 #: Modules whose long strings are no sentences of results, with what they are.
@@ -130,6 +135,23 @@ def test_every_table_of_texts_is_there_once(texts: Path) -> None:
     assert [key for key, count in Counter(keys).items() if count > 1] == []
 
 
+def test_every_format_and_attribute_of_a_sentence_is_known() -> None:
+    """A misspelled one would end a report when that sentence is made."""
+    classes = [of for module in (verdict, peak) for of in vars(module).values() if isinstance(of, type)]
+    attributes = {name for of in (*classes, FleetOutcome.UNIFORM) for name in dir(of)}
+    listed, unknown = [yaml.safe_load(path.read_text()) for path in TEXTS.values()], set[str]()
+    while listed:
+        entry = listed.pop()
+        if isinstance(entry, dict | list):
+            listed += entry.values() if isinstance(entry, dict) else entry
+            continue
+        for _, name, spec, _ in Formatter().parse(str(entry)):
+            unknown |= {*(name or "").split(".")[1:]} - attributes
+            if spec and spec.partition(" ")[0] not in FORMATS and not re.fullmatch(r"|,|[+z]*(?:\.\d)?[dfg]?", spec):
+                unknown.add(spec)
+    assert unknown == set()
+
+
 def test_no_module_says_slower_or_faster() -> None:
     """Whoever changes the words of a change does so in one place (`change` in texts.yaml); rows of verdict.json are
     named after the halves of a mixture, which are keys that limits name."""
@@ -168,7 +190,7 @@ def missing_values(source: str, said: Any) -> Iterator[str]:
             node = node.get(key) if isinstance(node, dict) else None
         if not isinstance(node, str):
             yield f"{call.lineno}: {' '.join(map(str, keys))} is no sentence"
-        elif lacks := {name for _, name, _, _ in Formatter().parse(node) if name} - values:
+        elif lacks := {name.partition(".")[0] for _, name, _, _ in Formatter().parse(node) if name} - values:
             yield f"{call.lineno}: {' '.join(map(str, keys))} lacks {', '.join(sorted(lacks))}"
 
 

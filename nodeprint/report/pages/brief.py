@@ -226,7 +226,7 @@ def medians(nodes: Mapping[str, NodeVerdict], first: str = "", *, marked: bool =
         cpus = f"{of_node.fingerprint['cpus']} CPUs" if of_node.fingerprint.get("cpus") else ""
         processor = str(of_node.fingerprint.get("cpu", ""))
         title, further = ", ".join(filter(None, (f"node {node_name}", processor, cpus))), list(_further(of_node))
-    marking = (f"* {say('marked', share=names.percent(lost))}",) if lost else ()
+    marking = (f"* {say('marked', share=lost)}",) if lost else ()
     disagree = any(figure.runs_disagree for values in by_key.values() for _, figure in values)
     left_out = (say("runs_of_others_disagree"),) if several and disagree else ()
     table = (Table((), tuple(rows), "llrl"),) if rows else ()

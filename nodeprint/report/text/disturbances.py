@@ -14,7 +14,7 @@ from nodeprint.judge.verdict import LOST, Disturbance, Verdict
 from nodeprint.machine import other_load
 from nodeprint.report import names
 from nodeprint.report.text.wording import changed, measured, named, sentence
-from nodeprint.settings.texts import say, texts
+from nodeprint.settings.texts import FORMATS, say, texts
 
 #: Reasons that are due to background load, if it was measured.
 _BY_LOAD = (ReasonDetail.DISTURBED, ReasonDetail.UNRESOLVED)
@@ -91,12 +91,7 @@ def moved_cpus(worst: Disturbance, nodes: Sequence[str] = (), node: str = "") ->
     """Report that hosts migrate virtual CPUs of `nodes`, with the values of one node; unnamed for this machine."""
     on = f" on {printable(node, 60)}" if len(nodes) > 1 and worst.low_in not in nodes else ""
     of_nodes = f" of {names.nodes(nodes)}" if nodes else ""
-    return say("moved", of_nodes=of_nodes, **{**_ends(worst), "low_in": repetition(worst.low_in) + on})
-
-
-def _ends(of: Disturbance) -> dict[str, str]:
-    low, high = (names.quantity(end, of.unit) for end in (of.low, of.high))
-    return {"low": low, "high": high, "low_in": repetition(of.low_in), "high_in": repetition(of.high_in)}
+    return say("moved", of=worst, of_nodes=of_nodes, on=on)
 
 
 def repetition(name: str) -> str:
@@ -112,15 +107,18 @@ def repetition(name: str) -> str:
     return " of ".join(words + ([f"job {job}"] if job != "1" or not words else []))
 
 
+FORMATS["repetition"] = repetition
+
+
 def differ(differing: Disturbance) -> str:
     """Describe the repetitions of a measurement that differ, with the ratio of the two printed values."""
     model = models().get(differing.measurement)
     factor = differing.high / differing.low if differing.low > 0 else differing.value
     values = {
+        "of": differing,
         "factor": f"{factor:.1f}" if factor < 10 else f"{factor:.0f}",
         "measurement": measured(differing.measurement),
         "same": texts()["differ"]["same"] if model is not None and model.places == "pairs" else "",
-        **_ends(differing),
     }
     if not differing.odd:
         repetitions = texts()["differ"]["repetitions"][differing.kind].format(run=repetition(differing.run))
@@ -138,12 +136,15 @@ def disturbance(disturbance: Disturbance) -> str:
     if disturbance.kind not in texts()["disturbances"]:
         return f"{disturbance.kind}: {printable(disturbance.detail, 200)}"
     of, (job, _, run_number) = disturbance.measurement, disturbance.run.partition("/run")
-    values = {"share": names.percent(disturbance.share), "value": f"{disturbance.value:.4g}"}
-    values |= {"measurement": measured(of) if of else "the measurement", "detail": printable(disturbance.detail, 300)}
-    values |= {"cpus": f" on {cpus}" if cpus else "", "cpus_alone": cpus or "its CPUs"}
-    values |= {"run": f" in {disturbance.run}" if disturbance.run else "", "job": job.partition("/")[0]}
-    values |= {"change": changed(disturbance.value - 1, of, of_value=True)["change"]}
-    return say("disturbances", disturbance.kind, run_number=run_number, **values, **_ends(disturbance))
+    values = {
+        "measurement": measured(of) if of else "the measurement",
+        "cpus": f" on {cpus}" if cpus else "",
+        "cpus_alone": cpus or "its CPUs",
+        "run": f" in {disturbance.run}" if disturbance.run else "",
+        "job": job.partition("/")[0],
+        "change": changed(disturbance.value - 1, of, of_value=True)["change"],
+    }
+    return say("disturbances", disturbance.kind, of=disturbance, run_number=run_number, **values)
 
 
 def disturbed(verdict: Verdict) -> list[str]:

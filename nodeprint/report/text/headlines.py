@@ -80,9 +80,7 @@ def campaign_outcome(verdict: Verdict) -> str:
 def _messages(fabric: FabricVerdict) -> str:
     if fabric.outcome is FleetOutcome.UNIFORM:
         return ""
-    values = {"partition": printable(fabric.partition, 60), "metric": printable(fabric.measurement, 60)}
-    kind = "partition" if fabric.partition else "table"
-    return say("first_line_fabric", kind, outcome=fabric.outcome.with_class, **values)
+    return say("first_line_fabric", "partition" if fabric.partition else "table", fabric=fabric)
 
 
 def headline_of(verdict: Verdict) -> str:
@@ -90,14 +88,14 @@ def headline_of(verdict: Verdict) -> str:
     fleet = verdict.fleet
     deciding = (agreement for agreement in fleet.agreements if agreement.criterion)
     agreements = names.listed(short_agreement(of, same_node_of(of, verdict)) for of in deciding)
-    groups = names.counted(len(fleet.groups), "group")
     unapplied = "; ".join(printable(note.name) for note in fleet.notes if note.kind == "limit-not-applied")
-    ends = {"of_groups": say("of_groups", groups=groups) if fleet.groups else ""}
-    ends["within"] = say("within", agreements=agreements) if agreements else ""
-    ends["unapplied"] = say("unapplied", limits=unapplied) if unapplied else ""
-    counts = {"same": fleet.counts.get(Outcome.SAME, 0), "measured": fleet.measured, "groups": groups}
-    match, nodes = "matches" if fleet.nodes == 1 else "match", names.counted(fleet.nodes, "node")
-    return say("fleet", fleet.outcome, nodes=nodes, match=match, **counts, **ends)
+    ends = {
+        "of_groups": say("of_groups", groups=fleet.groups) if fleet.groups else "",
+        "within": say("within", agreements=agreements) if agreements else "",
+        "unapplied": say("unapplied", limits=unapplied) if unapplied else "",
+    }
+    match = "matches" if fleet.nodes == 1 else "match"
+    return say("fleet", fleet.outcome, fleet=fleet, same=fleet.counts.get(Outcome.SAME, 0), match=match, **ends)
 
 
 def not_same(verdict: Verdict, with_findings: Mapping[str, Finding]) -> list[str]:
@@ -144,8 +142,7 @@ def based_on(verdict: Verdict) -> list[str]:
 def fabric(fabric: FabricVerdict) -> str:
     """Describe the messages between the nodes of a partition in one line."""
     slow = [finding for finding in fabric.findings if finding.counts]
-    count = names.counted(len(slow), "slow node or link", "slow nodes or links")
-    result = say("fabric_found", count=count) if slow else say("fabric_clear")
+    result = say("fabric_found", slow=slow) if slow else say("fabric_clear")
     if fabric.inconclusive == "one-run" and slow:
         result = say("fabric_one_run", result=result)
     elif fabric.inconclusive:
@@ -157,11 +154,9 @@ def fabric(fabric: FabricVerdict) -> str:
     sizes = sorted({figure.message_bytes for figure in fabric.by_size} - {fabric.message_bytes})
     shown = names.listed(map(names.message_size, sizes))
     words += say("fabric_sizes", deciding=names.message_size(fabric.message_bytes), shown=shown) if sizes else ""
-    words += say("fabric_alone", nodes=names.nodes(fabric.alone)) if fabric.alone else ""
-    words += say("fabric_marked", share=names.percent(fabric.disturbed)) if fabric.is_marked else ""
-    nodes = names.counted(len(fabric.nodes), "node")
-    kind, partition = "partition" if fabric.partition else "table", printable(fabric.partition, 60)
-    line = say("fabric", kind, nodes=nodes, partition=partition, result=result, limits=words)
+    words += say("fabric_alone", nodes=fabric.alone) if fabric.alone else ""
+    words += say("fabric_marked", share=fabric.disturbed) if fabric.is_marked else ""
+    line = say("fabric", "partition" if fabric.partition else "table", fabric=fabric, result=result, limits=words)
     name = sentence(measured(fabric.measurement)) if fabric.partition else printable(fabric.measurement, 60)
     return f"{name}: {line}".rstrip()
 

@@ -61,24 +61,18 @@ def fleet_notes(verdict: Verdict, *, in_table: bool = False) -> list[str]:
 
 def single_runs(runs: SingleRuns, nodes: Mapping[str, NodeVerdict]) -> str:
     """Describe the variation between nodes with one run each, and name the outliers."""
-    apart = []
-    for of in runs.apart:
-        verb, effect = "stands" if len(of.nodes) == 1 else "stand", names.percent(abs(of.effect))
-        values = {"nodes": names.nodes(of.nodes), "change": change(of.effect, runs.measurement)}
-        apart.append(say("single_runs", "apart", verb=verb, effect=effect, **values))
-    if runs.groups:
-        low, high = (names.counted(len(of.nodes), "node") for of in runs.groups)
-        difference_of_groups = names.percent(runs.groups[1].effect - runs.groups[0].effect)
-        values = {"high_nodes": names.nodes(runs.groups[1].nodes), "change": change(1.0, runs.measurement)}
-        apart.append(say("single_runs", "groups", low=low, high=high, apart=difference_of_groups, **values))
     farthest = nodes.get(next(iter(runs.farthest.nodes), ""))
     group = say("of_group", group=farthest.group) if farthest is not None and farthest.group else ""
-    values = {"measured": sentence(measured(runs.measurement)), "nodes": names.counted(runs.nodes, "node")}
-    values["group"] = group
-    values |= {"median": names.quantity(runs.median, runs.unit), "farthest": names.nodes(runs.farthest.nodes)}
-    ends = (("low", runs.low), ("high", runs.high), ("effect", runs.farthest.effect))
-    values |= {key: f"{100 * value:+z.2g}%" for key, value in ends}
-    return " ".join([say("single_runs", "all", sd=f"{100 * runs.sd:.2g}%", **values), *apart])
+    lines = [say("single_runs", "all", runs=runs, measured=sentence(measured(runs.measurement)), group=group)]
+    for outlier in runs.apart:
+        verb = "stands" if len(outlier.nodes) == 1 else "stand"
+        adjective = change(outlier.effect, runs.measurement)
+        lines.append(say("single_runs", "apart", outlier=outlier, verb=verb, change=adjective))
+    if runs.groups:
+        low, high = runs.groups
+        adjective = change(1.0, runs.measurement)
+        lines.append(say("single_runs", "groups", low=low, high=high, apart=high.effect - low.effect, change=adjective))
+    return " ".join(lines)
 
 
 def memory_warnings(fleet: FleetVerdict, node: str = "") -> list[str]:
@@ -91,15 +85,13 @@ def memory_warnings(fleet: FleetVerdict, node: str = "") -> list[str]:
 
 def memory_warning(achieved: MemoryAchieved, measured: int) -> str:
     """Return the warning for nodes; `measured` is the number of measured nodes."""
-    of_them, count = achieved.memory, len(achieved.nodes)
-    reasons = []
-    if of_them.rated_mts > of_them.mts:
-        whose = "its" if count == 1 else "their"
-        reasons.append(say("memory", "slow", whose=whose, mts=f"{of_them.mts:,}", rated=f"{of_them.rated_mts:,}"))
-    if of_them.all_channels > of_them.channels:
-        reasons.append(say("memory", "empty", channels=of_them.channels, all=of_them.all_channels))
+    memory, count, reasons = achieved.memory, len(achieved.nodes), list[str]()
+    if memory.rated_mts > memory.mts:
+        reasons.append(say("memory", "slow", whose="its" if count == 1 else "their", memory=memory))
+    if memory.all_channels > memory.channels:
+        reasons.append(say("memory", "empty", memory=memory))
     if not reasons:
-        reasons.append(say("memory", "unknown" if of_them.by_processor else "little"))
+        reasons.append(say("memory", "unknown" if memory.by_processor else "little"))
     # a word before the names: a sentence starts with a capital letter, which would change a name
     listed = names.nodes(achieved.nodes)
     nodes = f"node {listed} reaches" if count == 1 else f"nodes {listed} reach"
@@ -111,9 +103,7 @@ def memory_warning(achieved: MemoryAchieved, measured: int) -> str:
 
 def memory(achieved: MemoryAchieved) -> str:
     """Explain the reference of the percentages in `memory_warnings`."""
-    of, share = achieved.memory, names.whole_percent(achieved.of_configured)
-    rate = names.quantity(of.most_bytes_per_s, "B/s")
-    return sentence(say("memory", "of", most=of.most_name, configured=of.name, share=share, rate=rate))
+    return sentence(say("memory", "of", memory=achieved.memory, share=achieved.of_configured))
 
 
 def peak(node: NodeVerdict) -> list[str]:
@@ -123,12 +113,12 @@ def peak(node: NodeVerdict) -> list[str]:
     words = []
     if memory is not None and "bandwidth" in shown:
         source = "by_processor" if memory.by_processor else "by_modules"
-        less = say("peak", "less", memory=memory.name) if memory.could_be_more else ""
+        less = say("peak", "less", memory=memory) if memory.could_be_more else ""
         whole = names.quantity(memory.most_bytes_per_s, "B/s")
         shares = {names.quantity(row.peak, "B/s") for row in node.cells if row.peak and "own node" in row.name}
         of_node = "".join(say("peak", "of_node", rate=share) for share in shares - {whole})
         values = {"rate": whole, "of_node": of_node, "source": say("peak", source), "less": less}
-        words.append(say("peak", "bandwidth", memory=memory.most_name, **values))
+        words.append(say("peak", "bandwidth", memory=memory, **values))
     return words + ([say("peak", "load", flops=cycle)] if "load" in shown else [])
 
 
@@ -137,9 +127,8 @@ def over_time(verdict: Verdict) -> list[str]:
     largest, *others = verdict.fleet.over_time or (None,)
     if largest is None:
         return []
-    times = {key: names.moment(getattr(largest, key)) for key in ("first", "last", "since")}
-    values = {"place": _over(largest), "nodes": names.counted(largest.nodes, "node"), **difference(largest), **times}
-    words = say("over_time", "step" if largest.since else "trend", **values)
+    key = "step" if largest.since else "trend"
+    words = say("over_time", key, of=largest, place=_over(largest), **difference(largest))
     more = names.listed(f"{_over(effect)} {effect.effect * 100:+.1f}%" for effect in others)
     return [words, say("over_time", "others", effects=more)] if others else [words]
 
@@ -163,22 +152,19 @@ def shared(shared: Shared, nodes: Mapping[str, NodeVerdict]) -> str:
         values["effect"] = f"{least.removesuffix('%')} to {values['effect']}"
         values["interval"] = say("shared_largest", interval=values["interval"])
     values |= {"place": place(shared), "fields": group_sentences.fields(shared.fields)}
-    contested = say("contested", share=names.percent(shared.share)) if shared.may_be_right else ""
+    contested = say("contested", share=shared.share) if shared.may_be_right else ""
     return say("shared", nodes=group_sentences.counted(shared), contested=contested, **values)
 
 
 def spread(spreads: Sequence[Spread]) -> str:
     """Describe how far nodes differ in a measurement, by the first and widest type of component."""
-    widest = spreads[0]
-    values = {key: names.percent(getattr(widest, key)) for key in ("chips", "runs")}
-    values["tolerance"] = names.tolerance(widest.tolerance)
-    several, nodes = len(spreads) > 1, names.counted(widest.nodes_beyond, "node")
-    values["beyond"] = say("spread_beyond", nodes=nodes) if widest.nodes_beyond else ""
-    values["of"] = sentence(measured(widest.measurement)) if several else _component_type(widest)
-    words = say("spread", up_to="up to " if several else "", **values)
+    widest, several = spreads[0], len(spreads) > 1
+    beyond = say("spread_beyond", nodes=widest.nodes_beyond) if widest.nodes_beyond else ""
+    of = sentence(measured(widest.measurement)) if several else _component_type(widest)
+    words = say("spread", spread=widest, of=of, up_to="up to " if several else "", beyond=beyond)
     if not math.isfinite(widest.smallest_tolerance):
         return words
-    return f"{words} {say('spread_smallest', smallest=names.percent(widest.smallest_tolerance))}"
+    return f"{words} {say('spread_smallest', smallest=widest.smallest_tolerance)}"
 
 
 def _component_type(of: Spread | Limit) -> str:
