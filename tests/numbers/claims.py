@@ -110,15 +110,17 @@ def _left_out(statement: Statement, campaign: Campaign) -> Iterator[str]:
     cells = dict(statement.cells)
     if not {"measurement", "of", "nodes", "lowest"} <= cells.keys():
         return
+    behind = re.compile(r" \((?=runs disagree on |other groups of values on |\))")
+    kind, _, said = behind.sub("\0", cells["of"]).partition("\0")
     of_kind = {
-        name: runs_disagree(row) or not _is_of_group(row, cells["of"])
+        name: runs_disagree(row) or not _is_of_group(row, kind)
         for name, node in campaign.nodes.items()
         for row in (*node["classes"], *node["cells"])
         if re.match(measured_words(row["measurement"]) + r"(, home .*)?$", cells["measurement"].lower())
-        and re.match(cell_words(row["name"]) + ("(, .*)?$" if "pairs" in row else "$"), cells["of"].lower())
+        and re.match(cell_words(row["name"]) + ("(, .*)?$" if "pairs" in row else "$"), kind.lower())
     }
     missing = {name for name, is_so in of_kind.items() if is_so}
-    said = re.sub("runs disagree on |other groups of values on ", "", cells.get("left out", ""))
+    said = re.sub("runs disagree on |other groups of values on ", "", said.removesuffix(")"))
     named = {name for word in re.split(r",(?![^\[]*\])|; ", said) for name in unfolded(word) or [word]} - {""}
     counted = re.fullmatch(r"(\d+) nodes?", said)
     if of_kind and (int(counted[1]) != len(missing) if counted else named != missing):

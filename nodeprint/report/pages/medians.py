@@ -41,6 +41,11 @@ class _Row:
     left_out: str
     is_marked: bool
 
+    @property
+    def of_nodes(self) -> str:
+        """The kind with the nodes that it is without: in a column of their own they would be far from most rows."""
+        return f"{self.of} ({self.left_out})" if self.left_out else self.of
+
 
 def table(nodes: Mapping[str, NodeVerdict]) -> Table:
     """Every median that several nodes have."""
@@ -87,11 +92,11 @@ def _table(rows: Iterable[_Row]) -> Table:
             shown += [names.quantity(row.values[node][0], row.unit), names.shortened(printable(node), 20)]
         achieved = [share for _, share in row.values.values() if math.isfinite(share)]
         of_peak = names.whole_percent(median(achieved)) if len(achieved) == len(row.values) else ""
-        cells.append((row.words, row.of, str(len(row.values)), *shown, of_peak, row.left_out))
+        cells.append((row.words, row.of_nodes, str(len(row.values)), *shown, of_peak))
         marked |= row.is_marked
     header = ("measurement", "of", "nodes", median_header(marked=marked))
-    ends = ("lowest", "on", "highest", "on", "% of peak", "left out")
-    return without_empty(Table((*header, *ends), tuple(cells), "llrrrlrlrl"))
+    ends = ("lowest", "on", "highest", "on", "% of peak")
+    return without_empty(Table((*header, *ends), tuple(cells), "llrrrlrlr"))
 
 
 def _of_node(node: NodeVerdict) -> Iterator[tuple[_Key, tuple[float, float]]]:
@@ -158,5 +163,5 @@ def of_groups(verdict: Verdict) -> Table:
             for group, value in zip(groups[1:], others, strict=True):
                 ratio = value / first - 1 if first else math.nan
                 cells[f"{group.name} compared with {groups[0].name}"] = names.signed(ratio)
-            rows.append({"medians of the groups": row.words, "of": row.of, **cells, "left out": row.left_out})
-    return tabulated(rows, "ll" + "r" * (2 * len(groups) - 1) + "l")
+            rows.append({"medians of the groups": row.words, "of": row.of_nodes, **cells})
+    return tabulated(rows, "ll" + "r" * (2 * len(groups) - 1))

@@ -47,7 +47,7 @@ def test_two_runs_that_disagree_have_no_median() -> None:
     (row,) = (line for line in lines if "112 ns" in line)
     assert row.endswith("(2 of 3)") and "the two runs of the others disagree" in lines[-1]
     table = medians.table(fleet)
-    assert [cells[table.header.index("left out")] for cells in table.rows] == ["runs disagree on cn1"]
+    assert [cells[table.header.index("of")] for cells in table.rows] == ["same socket (runs disagree on cn1)"]
 
 
 def test_mixture_is_shown_by_group() -> None:
