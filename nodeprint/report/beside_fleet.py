@@ -28,8 +28,7 @@ def sentences(reference: FleetReference, processor: str, values: Mapping[tuple[s
 
 def _sentence(figure: Any) -> str:
     name = figure.measurement if figure.name == "all" else f"{figure.measurement}, {figure.name}"
-    values = {key: names.quantity(getattr(figure, key), figure.unit) for key in ("value", "median")}
-    values |= {"effect": names.percent(abs(figure.effect)), "change": text.change(figure.effect, figure.measurement)}
+    change = text.change(figure.effect, figure.measurement)
     deviations = f"{figure.deviations:.1f}" if figure.deviations < 100 else "over 100"
     tolerance = names.tolerance(figure.tolerance)
-    return say("beside_fleet", "other", name=printable(name, 80), tolerance=tolerance, deviations=deviations, **values)
+    return say("beside_fleet", "other", of=figure, name=name, change=change, tolerance=tolerance, deviations=deviations)

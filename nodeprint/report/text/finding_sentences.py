@@ -70,11 +70,9 @@ def finding_sentence(finding: Finding) -> str:
     """Describe a finding with its interval, tolerance and size in its unit, and the jobs that show it if not all do."""
     words, jobs, showing = _finding_sentence(finding), finding.by_job, finding.jobs_showing
     if any(job.showing and len(job.showing) < len(job.runs) for job in jobs):  # in some of its runs only
-        runs, count = (run for job in jobs for run in job.showing), names.counted(len(finding.runs), "run")
-        return f"{words} {say('which_runs', runs=names.listed(runs), count=count)}"
+        return f"{words} {say('which_runs', of=finding, runs=[run for job in jobs for run in job.showing])}"
     if showing and len(showing) < len(jobs):
-        values = {"jobs": names.counted(len(jobs), "job"), "names": names.listed(showing)}
-        return f"{words} {say('which_jobs', count=len(showing), **values)}"
+        return f"{words} {say('which_jobs', of=finding, jobs=len(showing))}"
     return words
 
 
@@ -152,11 +150,11 @@ def finding_details(finding: Finding) -> list[str]:
     if finding.finer:
         out.append(_finer(finding))
     if finding.shared_by:
-        out.append(say("shared_by", nodes=names.nodes(finding.shared_by)))
+        out.append(say("shared_by", nodes=finding.shared_by))
     if finding.consistent_with:
-        out.append(say("consistent", causes=names.listed(named("causes", key) for key in finding.consistent_with)))
+        out.append(say("consistent", causes=[named("causes", key) for key in finding.consistent_with]))
     out += map(evidence, finding.evidence)
-    return out + ([say("waived", why=printable(finding.waived, 300))] if finding.waived else [])
+    return out + ([say("waived", why=finding.waived)] if finding.waived else [])
 
 
 def _finer(finding: Finding) -> str:
@@ -174,16 +172,15 @@ def _finer(finding: Finding) -> str:
 
 def accepted(finding: Finding) -> str:
     """Describe a finding that the site accepts, with expiry date and reason."""
-    return say("finding_accepted", finding=finding_sentence(finding).rstrip("."), waived=printable(finding.waived, 300))
+    return say("finding_accepted", finding=finding_sentence(finding).rstrip("."), waived=finding.waived)
 
 
 def runs_beyond(finding: Finding) -> str:
     """Count the runs that individually show the finding beyond its tolerance."""
     beyond = sum(runs_past(finding, job) for job in finding.by_job)
-    jobs, runs = names.counted(len(finding.by_job), "job"), names.counted(len(finding.runs), "run")
     if beyond == len(finding.runs):
-        return say("finding_only_run") if beyond == 1 else say("finding_all_runs", runs=runs, jobs=jobs)
-    return say("finding_runs", count=beyond, runs=runs, jobs=jobs, verb="is" if beyond == 1 else "are")
+        return say("finding_only_run") if beyond == 1 else say("finding_all_runs", of=finding)
+    return say("finding_runs", count=beyond, of=finding, verb="is" if beyond == 1 else "are")
 
 
 def remedy(finding: Finding) -> str:

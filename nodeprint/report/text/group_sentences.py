@@ -9,7 +9,7 @@ from statistics import median
 from nodeprint.data.places import homes
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import FleetOutcome
-from nodeprint.judge.verdict import Finding, Group, NodeVerdict, Shared, Verdict
+from nodeprint.judge.verdict import Finding, Group, NodeVerdict, Verdict
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
 from nodeprint.report.text.wording import changed, difference, in_unit, measured, place
@@ -21,8 +21,8 @@ def group(group: Group) -> str:
     apart = ""
     if group.component is not None and group.measurement:
         added = in_unit(in_its_unit(group), group.unit)
-        apart = say("group_apart", than=group.than, place=_in(group), added=added, **difference(group))
-    return say("group", name=group.name, nodes=counted(group), apart=apart, fields=goes_with(group))
+        apart = say("group_apart", group=group, place=_in(group), added=added, **difference(group))
+    return say("group", group=group, apart=apart, fields=goes_with(group))
 
 
 def in_its_unit(group: Group) -> float:
@@ -33,7 +33,7 @@ def in_its_unit(group: Group) -> float:
 
 def gap(group: Group) -> str:
     """A group of nodes that differs from the others, but less than each tolerance."""
-    return say("gap", nodes=counted(group), place=_in(group), fields=goes_with(group), **difference(group))
+    return say("gap", of=group, place=_in(group), fields=goes_with(group), **difference(group))
 
 
 def _in(group: Group) -> str:
@@ -185,8 +185,3 @@ def _achieved(groups: Sequence[Group], of_groups: Mapping[str, list[NodeVerdict]
             words = names.listed(f"{share} (group {name})" for name, share in shares.items())
             out.append(say("which_is_right", "achieved", measured=measured(measurement), shares=words))
     return out
-
-
-def counted(group: Group | Shared) -> str:
-    """The number of nodes of a group, with their names."""
-    return f"{names.counted(len(group.nodes), 'node')} ({names.nodes(group.nodes)})"

@@ -101,7 +101,7 @@ def reason_and_action(nodes: Mapping[str, NodeVerdict], groups: Sequence[Group] 
     more, nexts = len(first.counted) - 1, texts()["next_job"]
     values = {
         "finding": findings_of(of_nodes) if of_nodes else detail or key,
-        "more": say("more_findings", count=names.counted(more, "more finding")) if more > 0 else "",
+        "more": say("more_findings", count=more) if more > 0 else "",
         "nothing": say("nothing", "else" if first.accepted else "at all"),
         "disturbances": names.listed(_worst_disturbances(nodes)) or detail or names.listed(of),
         "share": names.percent(max(reason.share for reason in reasons)),
@@ -152,7 +152,8 @@ def _agreements(nodes: Mapping[str, NodeVerdict], *, short: bool = False) -> str
     sentences = []
     for agreement in _open(nodes):
         on = sum(of.metric == agreement.metric and of.share > 1 for node in nodes.values() for of in node.agreements)
-        most = sentence(_most(on, node_of(agreement, nodes))) if on > 1 else ""
+        worst = node_of(agreement, nodes)
+        most = sentence(say("most_of_nodes", count=on, node=worst)) if on > 1 else ""
         sentences.append(f"{most}{open_agreement(agreement)}.")
     return " ".join(sentences)
 
@@ -182,13 +183,9 @@ def _worst_disturbances(nodes: Mapping[str, NodeVerdict]) -> list[str]:
     sentences = []
     for on in of_kind.values():
         worst = max(on, key=lambda name: (on[name].share, on[name].value))
-        most = _most(len(on), worst) if len(set(on.values())) > 1 else ""
+        most = say("most_of_nodes", count=len(on), node=worst) if len(set(on.values())) > 1 else ""
         sentences.append(f"{most}{disturbance(on[worst]).rstrip('.')}")
     return list(dict.fromkeys(sentences))
-
-
-def _most(count: int, worst: str) -> str:
-    return say("most_of_nodes", count=count, node=printable(worst, 60))
 
 
 def jobs_changed(node: NodeVerdict, now: Sequence[str]) -> str:
@@ -205,10 +202,8 @@ def further(node: NodeVerdict) -> list[str]:
 
 
 def _epoch(epoch: Epoch) -> str:
-    of_jobs = {"jobs": names.listed(epoch.jobs), "verb": "do" if len(epoch.jobs) > 1 else "does"}
-    if epoch.repair:
-        return say("epoch", "repair", day=epoch.repair, what=printable(epoch.what, 200), **of_jobs)
-    return say("epoch", "changed", fields=names.listed(map(fingerprint.label, epoch.fields)), **of_jobs)
+    verb, fields = "do" if len(epoch.jobs) > 1 else "does", map(fingerprint.label, epoch.fields)
+    return say("epoch", "repair" if epoch.repair else "changed", epoch=epoch, verb=verb, fields=fields)
 
 
 def one_node(name: str, node: NodeVerdict, groups: Sequence[Group] = ()) -> list[str]:

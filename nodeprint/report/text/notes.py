@@ -153,7 +153,7 @@ def shared(shared: Shared, nodes: Mapping[str, NodeVerdict]) -> str:
         values["interval"] = say("shared_largest", interval=values["interval"])
     values |= {"place": place(shared), "fields": group_sentences.fields(shared.fields)}
     contested = say("contested", share=shared.share) if shared.may_be_right else ""
-    return say("shared", nodes=group_sentences.counted(shared), contested=contested, **values)
+    return say("shared", of=shared, contested=contested, **values)
 
 
 def spread(spreads: Sequence[Spread]) -> str:
@@ -192,8 +192,7 @@ def note(note: Note) -> str:
     if (shared := note.shared) is not None:  # a change of all nodes since a baseline
         others, name = names.counted(int(note.value), "measurement"), printable(note.name, 200)
         further = say("notes", "baseline-further", others=others) if int(note.value) else ""
-        values = {"nodes": group_sentences.counted(shared), "place": place(shared), "further": further}
-        return say("notes", note.kind, name=name, **values, **difference(shared))
+        return say("notes", note.kind, of=shared, name=name, place=place(shared), further=further, **difference(shared))
     if note.kind in texts()["notes"]:
         detail = printable(note.detail, 300).rstrip(".")
         brackets = f" ({detail})" if detail else ""
