@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
@@ -236,8 +237,9 @@ def _number(value: float) -> str:
 
 # --- Slurm ---
 
-#: The most characters of a suggested reason.
+#: The most characters of a suggested reason, and its longest beginning without a number that is cut off.
 _LONGEST_REASON = 120
+_BEGINNING = re.compile(rf".{{1,{_LONGEST_REASON}}}(?=[,;] | \()")
 
 
 def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
@@ -277,7 +279,8 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _in_short(words: str) -> str:
-    return words if len(words) <= _LONGEST_REASON else f"{words[:_LONGEST_REASON].rpartition(', ')[0] or words[:80]}..."
+    beginning = _BEGINNING.match(words)
+    return words if len(words) <= _LONGEST_REASON or beginning is None else f"{beginning[0]}..."
 
 
 def _quoted(words: str) -> str:
