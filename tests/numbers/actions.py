@@ -163,11 +163,21 @@ def false_report(paper: str, judged: Iterable[Campaign]) -> Iterator[str]:
         expected = [f"{of['class']} ({of['outcome']})" for of in of_each if of is not None] + [result]
         if of_nodes.get(node) != expected:
             yield f"{node}: {', '.join(of_nodes.get(node, ['not listed']))}, and not {', '.join(expected)}"
+    yield from _without_action(lines, reported)
     for campaign in reported:
         name = campaign.verdict["campaign"]
         row = next((line for line in lines if re.match(rf"{re.escape(name)} \| [^|]*\d{{4}}-", line)), "")
         if f" {_class(campaign)} (" not in row:
             yield f"{name}: its class is {_class(campaign)}, not as in {row}"
+
+
+def _without_action(lines: Iterable[str], reported: Sequence[Campaign]) -> Iterator[str]:
+    """Open items whose last cell before the date is none of the actions that their nodes stand for."""
+    for cells in (line.split(" | ") for line in lines if line.endswith(" | \u25a1")):
+        nodes = _nodes_in(" ".join(cells[:2]), reported)
+        known = [one for campaign in reported for node in nodes for one in _known(campaign, node, nodes, "")]
+        if known and not any(_AROUND.sub("", cells[-3]) in right for right in known):
+            yield f"{cells[0]}: {cells[-3]} is no action for {', '.join(nodes)}"
 
 
 def _class(campaign: Campaign) -> str:

@@ -26,7 +26,9 @@ def false_claims(statement: Statement, campaign: Campaign) -> Iterator[str]:
     for rule in (_within, _most, _worst, _shared, _same, _both, _all, _measured, _counted, _factor, _defined, _effects):
         yield from rule(statement.text, campaign)
     yield from (
-        words for rule in (_outcomes, _headlines, _found, _closest, _left_out) for words in rule(statement, campaign)
+        words
+        for rule in (_outcomes, _headlines, _marks, _found, _closest, _left_out)
+        for words in rule(statement, campaign)
     )
 
 
@@ -288,6 +290,22 @@ def _headlines(statement: Statement, campaign: Campaign) -> Iterator[str]:
     match = re.search(r"([A-Z][A-Z ]*[A-Z]) \([A-Z][A-Z -]*[A-Z]\): \d+ of \d+ nodes", statement.text)
     if match and match[1] != fleet:
         yield f"the fleet is {fleet}, not {match[1]}"
+
+
+_MARK = re.compile(r"\S ([A-Z][A-Z ]*[A-Z]) \(([A-Z][A-Z -]*[A-Z])\)")
+
+
+def _marks(statement: Statement, campaign: Campaign) -> Iterator[str]:
+    """A mark alone is the fleet's or one of a node, of which there are as many as stand behind it."""
+    mark, fleet = _MARK.fullmatch(statement.text), campaign.verdict["fleet"]
+    if not mark or not re.match(r"Cluster report|\S+cluster\.pdf \|", statement.context):
+        return
+    count = fleet["counts"].get(mark[2], 0)
+    if not count and (mark[1], mark[2]) != (fleet["class"], fleet["outcome"]):
+        yield f"neither the fleet nor a node is {statement.text}"
+    counted = re.match(rf"\S+cluster\.pdf \| {re.escape(statement.text)} \| (\d+) \|", statement.context)
+    if counted and count != int(counted[1]):
+        yield f"{count} nodes are {mark[2]}, not {counted[1]}"
 
 
 def _found(statement: Statement, campaign: Campaign) -> Iterator[str]:

@@ -195,8 +195,8 @@ _FALSE = {
     "a report accepts a node that deviates": ("confirmed", "▲ deviation", "● accepted"),
     "a report has another outcome of a node": (
         "confirmed",
-        "| 1 | ◆ WARN (SUSPECT)",
-        "| 1 | ● PASS (SAME)",
+        "| 2 | ◆ WARN (SUSPECT)",
+        "| 2 | ● PASS (SAME)",
     ),
     "a report has another class of a campaign": ("confirmed", "FAIL (DEVIATIONS) | 1", "PASS (UNIFORM) | 1"),
     "a row leaves out another node": ("not-measured", "runs disagree on node004", "runs disagree on node005"),
