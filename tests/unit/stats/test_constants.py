@@ -10,7 +10,7 @@ from tests.support.method import constants, in_code, percent, text, word
 SAID = (
     f"half_90 = t({1 - intervals.EQUIVALENCE:g}) e",
     f"**A majority is {'two thirds' if peers.MAJORITY == 2 / 3 else peers.MAJORITY}.**",
-    f"(`stats.peers.agreeing`; of {word(peers.FEWEST)} nodes or more)",
+    f"(nodes - 2 degrees; from {word(peers.FEWEST)} nodes on)",
     f"which moves values to {peers.HUBER:g} standard deviations from their median",
     f"its variance is {peers.TEMPLATE_ERROR:g} times that of a mean",
     f"as long as {word(round(10 * peers.REMAINDER, 9))} of ten remain",
