@@ -132,9 +132,9 @@ def _sealed(folder: Path) -> Mapping[str, manifest.Entry]:
     sealed = manifest.read(folder) if (folder / manifest.NAME).is_file() else manifest.current(folder)
     changes = manifest.changes(folder, sealed)
     if first := next(iter((*changes["changed"], *changes["missing"], *changes["new"])), ""):
-        what = f"is not as it was when {folder.name} was judged"
+        problem = f"is not as it was when {folder.name} was judged"
         advice = f"`nodeprint verify {folder}` names all such files; judge it again if that is intended"
-        raise NodeprintError(what, where=folder / first, advice=advice)
+        raise NodeprintError(problem, where=folder / first, advice=advice)
     return sealed.files
 
 
@@ -144,9 +144,9 @@ def _refuse_copies(campaigns: Sequence[JudgedCampaign], sealed: Sequence[Mapping
     for campaign, entries in zip(campaigns, sealed, strict=True):
         records = {name: entry.sha256 for name, entry in entries.items() if ".jsonl" in name and entry.size}
         if copy := next((name for name, digest in records.items() if digest in campaign_of), ""):
-            what = f"is also a record of {campaign_of[records[copy]].name}"
+            problem = f"is also a record of {campaign_of[records[copy]].name}"
             advice = "name only one of them: a copy is no second measurement"
-            raise NodeprintError(what, where=campaign.folder / copy, key="protocol", advice=advice)
+            raise NodeprintError(problem, where=campaign.folder / copy, key="protocol", advice=advice)
         campaign_of |= dict.fromkeys(records.values(), campaign.folder)
 
 
@@ -284,7 +284,7 @@ def _rules(campaign: JudgedCampaign, *, several: bool) -> Section:
     return Section(
         f"Tolerances and limits{f' of {campaign.verdict.campaign}' if several else ''}",
         (
-            Text(" ".join(filter(None, (say("method", "same"), words, other)))),
+            Text(" ".join(filter(None, (say("method", "same"), *text.based_on(campaign.verdict), words, other)))),
             *tolerances(campaign.verdict),
             Text("" if limits else say("protocol", "no_limits")),
             Table(("limit of the contract", "of", "at least", "at most", "source"), tuple(limits), "llrrl"),

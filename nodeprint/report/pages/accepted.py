@@ -128,13 +128,14 @@ def tolerances(verdict: Verdict) -> tuple[Table, Text]:
     """The tolerances of each metric that decides an outcome, and the component that is closest to its own.
 
     These are the metrics that SAME is based on and those of findings. Tolerances differ by component and are a range.
-    `detectable from` is the difference from which on 90% of the nodes with it are detected.
+    `detectable from` is the difference from which on 90% of the nodes with it are detected. Only for metrics of SAME,
+    a component is the closest: in the others, a node without a finding may be any distance from its peers.
     """
     limits: dict[str, list[Limit]] = {metric: [] for metric in decided_metrics(verdict)}
     for limit in verdict.fleet.limits:
         if limit.metric in limits:
             limits[limit.metric].append(limit)
-    closest = {agreement.metric: agreement for agreement in verdict.fleet.agreements}
+    closest = {of.metric: of for of in verdict.fleet.agreements if of.criterion}
     rows = []
     for metric, of_metric in ((metric, of_metric) for metric, of_metric in limits.items() if of_metric):
         nearest = closest.get(metric)

@@ -239,7 +239,12 @@ def test_tolerances_of_a_metric_that_decides_are_a_row(tmp_path: Path) -> None:
     slow = verdicts.finding(measurement="jitter-detours", component=Component("jitter", "jitter", {"core": 3}))
     found = replace(verdict, fleet=replace(verdict.fleet, limits=tuple(limits)))
     found = replace(found, nodes={"cn1": replace(node(DEVIATES), findings=(slow,))})
-    assert [row[0] for row in accepted.tolerances(found)[0].rows] == ["memory latency", "OS noise"]
+    near = verdicts.agreement("memory")
+    of_noise = replace(near, metric="jitter", criterion=False, within=0.44)
+    found = replace(found, fleet=replace(found.fleet, agreements=(near, of_noise)))
+    (memory, noise) = accepted.tolerances(found)[0].rows
+    assert (memory[0], noise[0]) == ("memory latency", "OS noise")
+    assert all(memory[3:]) and not any(noise[3:]), "of a metric that SAME is not based on, no node is said to be near"
 
 
 @pytest.mark.parametrize("path", ["README.md", "docs/how-to/outcomes.md"])
