@@ -32,10 +32,10 @@ def data(history: NodeHistory) -> xr.Dataset | None:
     courses = [course for course in history.courses if course.measured]
     timed = all(moment for course in courses for moment in course.measured)
     each = [_line(course, history, timed=timed) for course in courses]
-    title = "from the first level, tolerances"
-    return (
-        lines(each, "measured", title, bars=True).assign_coords(tolerance_coordinates(1.0, 1.0, "1")) if each else None
-    )
+    if not each:
+        return None
+    drawn = lines(each, "measured", "from the first level, tolerances", bars=True)
+    return drawn.assign_coords(tolerance_coordinates(1.0, 1.0, "1"))
 
 
 def _line(course: Course, history: NodeHistory, *, timed: bool) -> xr.Dataset:

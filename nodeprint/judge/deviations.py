@@ -429,8 +429,7 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def half_90(self) -> Floats:
         """Half of the 90% interval (row, component). It is infinite with a single run, which does not show the spread
-        of runs, or if the right value is unknown. The middle one of three nodes
-        that all differ matches none."""
+        of runs, or if the right value is unknown. The middle one of three nodes that all differ matches none."""
         unknown = (self.runs < 2) | ~self.referenced | self.whole.scattered
         return np.where(unknown, np.inf, self.half(intervals.EQUIVALENCE, of="error"))
 

@@ -39,9 +39,9 @@ def of_job(
     out += [disturbance for measurement in reduced for disturbance in _of_measurement(i, job, measurement, rules)]
     for measurement, of_row in zip(reduced, odd, strict=True):
         rows = measurement.rows.get(i, {}).get(job, [])
-        others = row_medians(measurement.level[[row for row in rows if row not in of_row]].T)
+        of_other_runs = row_medians(measurement.level[[row for row in rows if row not in of_row]].T)
         for row in (row for row in rows if row in of_row):
-            run, ratios = f"job{job}/run{measurement.run[row]}", measurement.level[row] / others
+            run, ratios = f"job{job}/run{measurement.run[row]}", measurement.level[row] / of_other_runs
             far = ratios[np.abs(np.log(ratios)) > np.log(LEAST)]  # it may be off in some of its points only
             ratio = float(np.nanmedian(far if len(far) else ratios))
             out.append(Disturbance(ODD_RUN, True, measurement.measurement, run, abs(ratio - 1), ratio))

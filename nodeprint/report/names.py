@@ -397,8 +397,8 @@ def runs(names: Sequence[str]) -> str:
 
 
 def _counted(values: int | Collection[object], words: str) -> str:
-    what, _, several = words.partition("/")
-    return counted(values if isinstance(values, int) else len(values), what, several)
+    noun, _, several = words.partition("/")
+    return counted(values if isinstance(values, int) else len(values), noun, several)
 
 
 FORMATS.update(

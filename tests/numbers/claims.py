@@ -45,7 +45,7 @@ def _within(text: str, campaign: Campaign) -> Iterator[str]:
 
 
 def _most(text: str, campaign: Campaign) -> Iterator[str]:
-    """No other node has a larger finding in a measurement, in tolerances, than the one that is named."""
+    """The node named for the largest finding in a measurement has it: no other finding is more times its tolerance."""
     for match in re.finditer(
         r"(\S+)(?: \(in [^()]*\))?, the node with the largest finding in (.+?), on one scale", text
     ):
@@ -86,7 +86,7 @@ def _same(text: str, campaign: Campaign) -> Iterator[str]:
 
 
 def _closest(statement: Statement, campaign: Campaign) -> Iterator[str]:
-    """The node that is named as the closest to a tolerance has this agreement, of this metric and component."""
+    """The node named as closest to a tolerance has this agreement, in this metric and component."""
     cells, text = dict(statement.cells), statement.text
     row = re.search(r"^(.*), ([^\s,]+)$", cells.get("closest to its tolerance", ""))
     named = [(cells["metric"], row[2], cells["the same within"].rstrip("%"), row[1])] if row else []
@@ -296,7 +296,7 @@ _MARK = re.compile(r"\S ([A-Z][A-Z ]*[A-Z]) \(([A-Z][A-Z -]*[A-Z])\)")
 
 
 def _marks(statement: Statement, campaign: Campaign) -> Iterator[str]:
-    """A mark alone is the fleet's or one of a node, of which there are as many as stand behind it."""
+    """An outcome by itself is that of the fleet or of a node; the count in its row is the number of such nodes."""
     mark, fleet = _MARK.fullmatch(statement.text), campaign.verdict["fleet"]
     if not mark or not re.match(r"Cluster report|\S+cluster\.pdf \|", statement.context):
         return

@@ -214,10 +214,10 @@ def scale_of(data: xr.Dataset) -> ColorScale:
     value = data["value"]
     look: Map = value.attrs.get("map", "values")
     tolerance = float(data[figure_data.ABOVE]) if figure_data.ABOVE in data.coords else None
-    said = "" if tolerance is None else "tolerance"
-    if said and look == "differences":
-        said = f"{data.attrs.get('tolerance_of', 'tolerance')}\n{figure_data.tolerance_text(data)}"
-    return ColorScale(title_of(value), value.attrs["low"], value.attrs["high"], look, tolerance, said)
+    tolerance_text = "" if tolerance is None else "tolerance"
+    if tolerance_text and look == "differences":
+        tolerance_text = f"{data.attrs.get('tolerance_of', 'tolerance')}\n{figure_data.tolerance_text(data)}"
+    return ColorScale(title_of(value), value.attrs["low"], value.attrs["high"], look, tolerance, tolerance_text)
 
 
 def draw_cells(

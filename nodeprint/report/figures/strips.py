@@ -424,10 +424,10 @@ def own_messages(verdict: FabricVerdict, finding: Finding) -> xr.Dataset:
     unit = shown_unit(shown.unit, np.array(shown.median, dtype=np.float64))
     usual = np.exp(sign * np.array([logs[a, b] for a, b in ends])) / unit.size / (1 + relative[0])
     names = tuple(f"{verdict.nodes[a]} to {verdict.nodes[b]}" for a, b in ends)
-    title, what = f"{measured_messages(verdict)}, {unit.name or '1'}", "difference from what is expected, %"
-    places, own = ("message from node to node", names), np.ones(len(names), dtype=np.bool_)
+    title, percent_title = f"{measured_messages(verdict)}, {unit.name or '1'}", "difference from what is expected, %"
+    places, of_finding = ("message from node to node", names), np.ones(len(names), dtype=np.bool_)
     measured, percent = usual * (1 + relative), 100 * relative
-    data = finding_strip(finding, str(where["node"]), places, measured, title, percent, what, own)
+    data = finding_strip(finding, str(where["node"]), places, measured, title, percent, percent_title, of_finding)
     return data.assign_attrs(peers=len(verdict.nodes) - 1 - of_link)
 
 

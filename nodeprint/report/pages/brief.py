@@ -179,8 +179,8 @@ def _matrices(fleet: PackedFleet, nodes: Mapping[str, NodeVerdict], pairs: Seque
     if any(of_node.imported for of_node in fleet.nodes):
         from nodeprint.report.figures import part_levels  # noqa: PLC0415
 
-        found = [(name, part_levels.found_at(of_pair, name)) for name, of_pair in of_each]
-        summaries = [(name, structure_sentences.structure_summary(of)) for name, of in found if of is not None]
+        structures = [(name, part_levels.found_at(of_pair, name)) for name, of_pair in of_each]
+        summaries = [(name, structure_sentences.structure_summary(of)) for name, of in structures if of is not None]
         words = tuple(f"{printable(name, _LONGEST)}: {summary}" for name, summary in summaries if summary)
         yield from [Section("", (Bullets(words),))] if words else []
     for name, of_pair in of_each:

@@ -158,9 +158,9 @@ def of_groups(verdict: Verdict) -> Table:
     for row in _rows(nodes, _on_paper(nodes)):
         of_each = [[row.values[name][0] for name in group.nodes if name in row.values] for group in groups]
         if all(of_each):
-            first, *others = medians = list(map(median, of_each))
+            first, *of_other_groups = medians = list(map(median, of_each))
             cells = {group.name: names.quantity(value, row.unit) for group, value in zip(groups, medians, strict=True)}
-            for group, value in zip(groups[1:], others, strict=True):
+            for group, value in zip(groups[1:], of_other_groups, strict=True):
                 ratio = value / first - 1 if first else math.nan
                 cells[f"{group.name} compared with {groups[0].name}"] = names.signed(ratio)
             rows.append({"medians of the groups": row.words, "of": row.of_nodes, **cells})

@@ -31,7 +31,6 @@ from nodeprint.report.text.group_sentences import (
     belongs,
     goes_with,
     in_its_unit,
-    next_step,
     to_do,
     which_is_right,
 )
