@@ -28,8 +28,8 @@ from nodeprint.report.pages.blocks import (
     Text,
     sections,
 )
-from nodeprint.report.pages.common import anchor
 from nodeprint.report.pages.pictures import PAGE
+from nodeprint.report.pages.tables import anchor
 from nodeprint.settings.texts import say
 
 #: The most campaigns with a row; of more, the first and the newest have one.
@@ -134,13 +134,9 @@ def _picture(history: NodeHistory, in_style: Style) -> tuple[Picture, ...]:
     data = courses.data(history)
     if data is None:
         return ()
-    alt = say("history", "course", node=history.node, component=names.listed(data.component.to_numpy().tolist()))
     svg = render.svg(render.figure(curves.curve, data, in_style, PAGE), in_style)
-    return (
-        Picture(
-            f"course-{names.file_stem(history.node)}", svg, PAGE, alt, say("captions", "course", node=history.node)
-        ),
-    )
+    caption = say("captions", "course", node=history.node)
+    return (Picture(f"course-{names.file_stem(history.node)}", svg, PAGE, caption),)
 
 
 def _change_row(change: Change) -> tuple[Cell, ...]:

@@ -28,9 +28,9 @@ from nodeprint.report.figures import render
 from nodeprint.report.pages import cluster, method
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import Document, Page, Reference, SiteTexts, Table, word
-from nodeprint.report.pages.common import appendix
 from nodeprint.report.pages.judged_campaign import Campaign, FigureFiles, OverTime
 from nodeprint.report.pages.method import How
+from nodeprint.report.pages.tables import appendix
 from nodeprint.report.pseudonyms import Pseudonyms
 from nodeprint.settings import config
 from nodeprint.settings.config_file import Site

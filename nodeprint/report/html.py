@@ -46,7 +46,7 @@ def _clean(value: Any) -> Any:
 def _drawing(picture: Picture) -> Markup:
     """Return a figure's SVG as an element with alternative text; the SVG's own text is already escaped."""
     opened = Markup('<svg role="img" aria-label="{}" style="width:{}px" ').format(
-        printable(picture.alt, 600), round(picture.width * _SCALE)
+        printable(picture.caption, 600), round(picture.width * _SCALE)
     )
     return opened + Markup(picture.svg[picture.svg.index("<svg") + len("<svg ") :])
 

@@ -113,13 +113,14 @@ def plain(value: Any, file: Any, count: list[int] | None = None) -> Any:
         count[0] += 1
         if isinstance(value, bytes):
             return file(value, count[0])
-        words = {"alt": line(value.alt), "caption": line(value.caption), "width": value.width}
+        words = {"caption": line(value.caption), "width": value.width}
         return {"kind": "Picture", "file": file(drawable(value.svg).encode(), count[0]), **words}
     if isinstance(value, Command):  # never cut, line breaks preserved
         lines = [line(component, keep=True) for component in value.command.splitlines()]
         return {"kind": "Command", "lines": lines, "purpose": line(value.purpose)}
     if isinstance(value, msgspec.Struct):
-        fields = {name: plain(getattr(value, name), file, count) for name in value.__struct_fields__}
+        names = (name for name in value.__struct_fields__ if name != "minor")  # paper has room
+        fields = {name: plain(getattr(value, name), file, count) for name in names}
         return {"kind": type(value).__name__, **fields}
     if isinstance(value, list | tuple):
         return [plain(item, file, count) for item in value]

@@ -39,8 +39,8 @@ from nodeprint.report.pages.blocks import (
     Text,
     sections,
 )
-from nodeprint.report.pages.common import tabulated, without_empty
 from nodeprint.report.pages.order import natural
+from nodeprint.report.pages.tables import tabulated, without_empty
 from nodeprint.report.pdf import Printer
 from nodeprint.settings.texts import say
 

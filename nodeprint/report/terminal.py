@@ -9,7 +9,7 @@ import itertools
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from rich.text import Text
 from nodeprint.judge.outcome import FleetOutcome, Outcome, OutcomeClass
 from nodeprint.report.outcome_colors import outcome_colors
 from nodeprint.report.pages import blocks
-from nodeprint.report.pages.blocks import Block, Bullets, FactList, MatrixBlock, Section, Table
+from nodeprint.report.pages.blocks import Block, Bullets, Cell, FactList, MatrixBlock, Section, Table
 from nodeprint.settings import checked_yaml, sources
 
 #: Indentation of lists and tables, and the gap between columns.
@@ -82,40 +82,56 @@ def _with_breaks(word: str) -> str:
 
 
 def _table(table: Table, columns: int) -> list[str]:
-    rows = [tuple(blocks.word(cell) for cell in row) for row in table.rows]
-    named = [table.header] if any(table.header) else []
-    align = table.align or "l" * len(rows[0])
-    of_rows = _rows([*named, *rows], align, table.wide, columns - _TABLE)
+    """Return the lines of a table: without its minor columns if they do not fit, then with the first cell above
+    the others. Rows that share their first cell have it once."""
+    room = columns - _TABLE
+    if (widths := _widths(table, room)) is None:
+        table = table.only(set(range(len(table.rows[0]))) - set(table.minor))
+        widths = _widths(table, room)
+    align = table.align or "l" * len(table.rows[0])
+    of_rows = _stacked(table, align, room) if widths is None else (_row(row, widths, align) for row in _cells(table))
     return [f"{'':{_TABLE}}{line}".rstrip() for lines in of_rows for line in lines]
 
 
-def _rows(rows: Sequence[Sequence[str]], align: str, wide: int, room: int) -> list[list[str]]:
-    """Return the lines of each row; if the columns do not fit, the first has its own line above the others."""
-    if len(rows[0]) == 1:
-        return [_wrapped(row[0], room) for row in rows]
-    if (widths := _widths(rows, wide, room)) is not None:
-        return [_row(row, widths, align) for row in rows]
-    behind, left = [row[1:] for row in rows], room - _GAP
-    if (widths := _widths(behind, wide - 1, left)) is not None:
-        below = [_row(row, widths, align[1:]) for row in behind]
-    else:
-        below = [_wrapped((" " * _GAP).join(filter(None, row)), left, " " * _GAP) for row in behind]
-    return [
-        [*_wrapped(row[0], room, " " * _GAP), *(f"{'':{_GAP}}{line}" for line in lines)]
-        for row, lines in zip(rows, below, strict=True)
-    ]
+def _cells(table: Table) -> Iterator[tuple[str, ...]]:
+    """Yield the titles and rows; the first cell is empty if it is that of the row above."""
+    if any(table.header):
+        yield table.header
+    above = ""
+    for first, *others in map(_words, table.rows):
+        yield ("" if others and first == above else first, *others)
+        above = first
 
 
-def _widths(rows: Sequence[Sequence[str]], wide: int, room: int) -> list[int] | None:
-    """Return the column widths; the `wide` column takes the remaining room. None if they do not fit side by side."""
-    widths = [max(1, *map(len, column)) for column in zip(*rows, strict=True)]
-    beyond = sum(widths) + _GAP * (len(widths) - 1) - room
-    if beyond <= 0:
-        return widths
-    words = (word for row in rows for word in _GLUED.sub(_GLUE, row[wide]).split(" ") if "/" not in word)
-    if wide < 0 or widths[wide] - beyond < max(_NARROWEST, *map(len, words)):
+def _words(row: Sequence[Cell]) -> tuple[str, ...]:
+    return tuple(map(blocks.word, row))
+
+
+def _stacked(table: Table, align: str, room: int) -> Iterator[list[str]]:
+    """Yield the lines of rows that do not fit, the first cell above the others."""
+    left, title = room - _GAP, table.header[0] if table.header else ""
+    widths = _widths(table.only(range(1, len(align))), left)
+    for first, *others in _cells(table):
+        if first not in ("", title):
+            yield _wrapped(first, room, " " * _GAP)
+        joined = (" " * _GAP).join(filter(None, others))
+        lines = _wrapped(joined, left, " " * _GAP) if widths is None else _row(others, widths, align[1:])
+        yield [f"{'':{_GAP}}{line}" for line in lines]
+
+
+def _widths(table: Table, room: int) -> list[int] | None:
+    """Return the column widths, those of their words if need be; `wide` takes the remaining room. None if it is too
+    little."""
+    columns, titles = list(zip(*map(_words, table.rows), strict=True)), table.header or ("",) * len(table.rows[0])
+    for title_widths in (map(len, titles), [max(map(len, title.split(" "))) for title in titles]):
+        widths = [max(1, least, *map(len, cells)) for least, cells in zip(title_widths, columns, strict=True)]
+        beyond = sum(widths) + _GAP * (len(widths) - 1) - room
+        if beyond <= 0:
+            return widths
+    words = (word for cell in columns[table.wide] for word in _GLUED.sub(_GLUE, cell).split(" ") if "/" not in word)
+    if table.wide < 0 or widths[table.wide] - beyond < max(_NARROWEST, *map(len, words)):
         return None
-    widths[wide] -= beyond
+    widths[table.wide] -= beyond
     return widths
 
 

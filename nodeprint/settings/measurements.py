@@ -122,15 +122,15 @@ class Here:
 class Measurement:
     """One operation of one kernel; `kernel` is the directory of its file.
 
-    `what` names the measured quantity, `short_name` its short form on a terminal, and `axis` its label in a figure.
+    `what` names the measured quantity, and `axis` its label in a figure.
     `instruction` distinguishes measurements of the same name. `quantity` and `unit` are those of its records.
 
     `arguments` always apply and a preset adds its own (`presets`; None leaves the measurement out). `runs` is, by
     preset, the number of runs in a job for each configured run. `by_default` lists the presets that include it if the
     configuration has no list. `short` are arguments that keep the kernel's tests short, and `simulated` its values if
     nothing else simulates them. `scope` is the extent of one call: a node, or the fabric between nodes. `here` has the
-    arguments of `nodeprint here`. `strips` draws a row by CPU for each word of its places, and `on_paper` puts its
-    table into the PDF.
+    arguments of `nodeprint here`. `strips` draws a row by CPU for each word of its places. `on_paper` puts its medians
+    among the main results, which paper and terminal show.
     """
 
     what: str
@@ -147,7 +147,6 @@ class Measurement:
     short: str | None = None
     simulated: Simulated | None = None
     instruction: str = ""
-    short_name: str = ""
     strips: bool = False
     on_paper: bool = False
     here: Here | None = None

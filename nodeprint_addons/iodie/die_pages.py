@@ -24,7 +24,7 @@ from nodeprint.report.pages.blocks import (
     Text,
     sections,
 )
-from nodeprint.report.pages.common import anchor
+from nodeprint.report.pages.tables import anchor
 from nodeprint.settings import texts
 from nodeprint_addons.iodie import die_figure, part_comparison, sentences
 from nodeprint_addons.iodie.analysis import NodeDies
@@ -88,8 +88,7 @@ def floorplan(die: Die) -> Picture | None:
     caption = say("page", "caption", shape=shape, word=level_name(die.level))
     if die.agrees != 1:
         caption += say("page", "reflection")
-    alt = f"Floor plan of an I/O die with {die.sites.count} sites."
-    return Picture(f"iodie-socket{die.socket}", render.svg(drawn, of_figures), render.width_mm(drawn), alt, caption)
+    return Picture(f"iodie-socket{die.socket}", render.svg(drawn, of_figures), render.width_mm(drawn), caption)
 
 
 def _ways(die: Die) -> Block:

@@ -270,40 +270,6 @@ def _fingerprint(fingerprint: Json, name: str) -> Iterator[Fact]:
         yield Fact(8e6 * int(channels) * int(speed), "B/s", "at most $", "", (re.escape(name.lower()),))
 
 
-def _tolerances(campaign: Campaign) -> Iterator[Fact]:
-    """How far each node is from its peers, in tolerances."""
-    rows = campaign.deviations
-    if rows.empty:
-        return
-    far = in_tolerances(campaign)
-    for row in far[far >= (1 - 1e-6) * far.max()].reset_index().itertuples():
-        left = f"{re.escape(str(row.node))} is farthest from its peers: $"
-        yield Fact(float(str(row.times)), "times", left, f" in (?i:{metric_words(str(row.metric))})")
-
-
-def in_tolerances(campaign: Campaign) -> pd.Series[float]:
-    """How far each node is from its peers in each metric that decides or has a finding that counts, in tolerances."""
-    rows = []
-    table = campaign.deviations
-    metrics = {} if table.empty else dict(zip(table["measurement"], table["metric"], strict=True))
-    counted = [f for node in campaign.nodes.values() for f in node["findings"] if not f["waived"]]
-    decided = {metrics.get(f["measurement"]) for f in counted if f["id"] != "limit" and not f["baseline"]}
-    decided |= set(campaign.verdict["criteria"])
-    for name, node in campaign.nodes.items():
-        for of in node["agreements"]:
-            if of["metric"] in decided and of["tolerance"]:
-                is_rate = of["unit"] not in ("ns", "s", "us") and of["effect"] < 0
-                tolerance = of["tolerance"] / (1 + of["tolerance"]) if is_rate else of["tolerance"]
-                of_metric = (f for f in node["findings"] if metrics.get(f["measurement"]) == of["metric"])
-                far = abs(of["effect"]) / tolerance
-                limited = [f for f in of_metric if f["tolerance"] and f["id"] != "limit"]
-                # a finding as its sentence has it
-                effects = [*((abs(f["effect"]) / f["tolerance"], times(f)) for f in limited), (far, far)]
-                rows.append((name, of["metric"], max(effects, key=lambda ends: round(ends[0], 6))[1]))
-    frame = pd.DataFrame(rows, columns=["node", "metric", "times"])
-    return frame.groupby(["node", "metric"])["times"].max()
-
-
 def of_acceptance(judged: Sequence[Campaign]) -> Iterator[Fact]:
     """How many nodes an acceptance report accepts: those that are the same in every campaign."""
     outcomes: dict[str, set[str]] = {}
@@ -328,7 +294,6 @@ def of_fleet(campaign: Campaign) -> Iterator[Fact]:
     yield from _criteria(campaign)
     yield from _spreads(fleet)
     yield from of_agreements(fleet["agreements"], "")
-    yield from _tolerances(campaign)
     for at, fabric in enumerate(campaign.verdict["fabric"]):
         yield from _fabric(fabric, at)
     for name, node in campaign.nodes.items():

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterator
 
 import pandas as pd
 
-from tests.numbers.campaign import Campaign, Fact, Json, cell_words, in_unit, numbered_words
+from tests.numbers.campaign import Campaign, Fact, Json, cell_words, in_unit, measured_words, numbered_words
 
 
 def of_node(node: Json, name: str, called: str) -> Iterator[Fact]:
-    """The medians of a node, each in its row."""
-    words = (called,)
+    """The medians of a node, each in its row, but not in those of the fleet, which name two nodes."""
+    words = (called, r"^(?!.*\| node\w+ \| [^|]+ \| node\w+)")
     for at, row in enumerate(node["classes"]):
         of, record = (*words, re.escape(row["name"].lower())), f"{name} class {at}"
         yield Fact(row["median_ns"], "ns", r"^median: $|$", "", of, record)
@@ -26,22 +25,23 @@ def of_node(node: Json, name: str, called: str) -> Iterator[Fact]:
         yield Fact(row["pairs"], "", r"^pairs: $", "", of, record)
         yield Fact(row["runs"], "", r"^runs: $", "", of, record)
     for at, row in enumerate(node["cells"]):
-        of, record = (*words, cell_words(row["name"])), f"{name} cell {at}"
+        named = (*words, measured_words(row["measurement"]), cell_words(row["name"]))
+        record = f"{name} cell {at}"
         value, unit = in_unit(row["median"], row["unit"])
-        yield Fact(value, unit, r"(this node|median|value|measured|^[^:]*): $|^$", "", of, record)
+        yield Fact(value, unit, r"(this node|median|value|measured|^[^:]*): $|^$", "", named, record)
         yield Fact(value, unit, "", rf" \({cell_words(row['name'])}\)", (), record)
         yield Fact(value, unit, "[a-z:] $", "", words, f"{name} reading")
         for key in ("ci_low", "ci_high", "group"):
-            yield Fact(in_unit(row[key], row["unit"])[0], unit, "", "", of, record)
-        worst = (*of, *numbered_words(row["worst"]))
+            yield Fact(in_unit(row[key], row["unit"])[0], unit, "", "", named, record)
+        worst = (*named, *numbered_words(row["worst"]))
         yield Fact(in_unit(row["worst_value"], row["unit"])[0], unit, "", "", worst, record)
         if row["group"]:
-            yield Fact(100 * (row["median"] / row["group"] - 1), "%", r"difference[^:]*: $|: $|^$", "", of, record)
+            yield Fact(100 * (row["median"] / row["group"] - 1), "%", r"difference[^:]*: $|: $|^$", "", named, record)
         if row["peak"]:
-            yield Fact(100 * row["median"] / row["peak"], "%", r"(possible|peak)[^:]*: $|^$", "", of, record)
+            yield Fact(100 * row["median"] / row["peak"], "%", r"(possible|peak)[^:]*: $|^$", "", named, record)
             yield Fact(row["peak"], row["unit"], "at most $", "", words)
-        yield Fact(row["runs"], "", r"^runs: $", "", of, record)
-        yield Fact(row["cells"], "", r"^cells: $", "", of, record)
+        yield Fact(row["runs"], "", r"^runs: $", "", named, record)
+        yield Fact(row["cells"], "", r"^cells: $", "", named, record)
 
 
 def of_fleet(campaign: Campaign) -> Iterator[Fact]:
@@ -71,14 +71,10 @@ def _medians(campaign: Campaign) -> Iterator[Fact]:
         if not runs_disagree(figure)
     ]
     frame = pd.DataFrame(rows, columns=["measurement", "name", "home", "unit", "value", "node", "peak"])
-    measured = Counter(
-        (row["measurement"], row["name"])
-        for node in campaign.nodes.values()
-        for row in (*node["classes"], *node["cells"])
-    )
-    for (_measurement, name, _home, unit), group in frame.groupby(["measurement", "name", "home", "unit"]):
+    for (measurement, name, _home, unit), group in frame.groupby(["measurement", "name", "home", "unit"]):
         shown_name = str(name).removeprefix("every pair, ")
-        words, record = (cell_words(shown_name),) if name != "all" else (), f"median {_measurement} {name} {_home}"
+        words = (measured_words(str(measurement)), *((cell_words(shown_name),) if name != "all" else ()))
+        record = f"median {measurement} {name} {_home}"
         median, shown = in_unit(float(group["value"].median()), str(unit))
         low_value, high_value = group["value"].min(), group["value"].max()
         low, high = (in_unit(float(value), str(unit))[0] for value in (low_value, high_value))
@@ -86,11 +82,10 @@ def _medians(campaign: Campaign) -> Iterator[Fact]:
         of_ends = (*words, rf"\| {_among(group, low_value)} \| [^|]+ \| {_among(group, high_value)}(?: \||$)")
         yield Fact(low, shown, r"^lowest: $", "", of_ends, record)
         yield Fact(high, shown, r"^highest: $", "", of_ends, record)
-        yield Fact(low, shown, r"^$", " to ", words, record)
-        yield Fact(high, shown, r"^\S+( \S+)? to $", "", words, record)
+        of_terminal = (*words, r"^\$ ")  # narrow, it has no nodes
+        yield Fact(low, shown, r"^lowest: $", "", of_terminal, record)
+        yield Fact(high, shown, r"^highest: $", "", of_terminal, record)
         yield Fact(len(group), "", r"^nodes: $", "", words, record)
-        yield Fact(len(group), "", r"\($", r" of \d+\)", words, record)
-        yield Fact(measured[_measurement, name], "", r"\(\d+ of $", r"\)", words, record)
         if group["peak"].all():
             yield Fact(100 * float((group["value"] / group["peak"]).median()), "%", r"peak: $", "", words, record)
 

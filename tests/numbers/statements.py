@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 from html.parser import HTMLParser
+
+from nodeprint.settings.measurements import measurements
 
 
 @dataclass(frozen=True)
@@ -145,18 +148,21 @@ def _of_paper(file: str, text: str, artifacts: Mapping[str, str]) -> Iterator[St
         words for other, page in artifacts.items() if other.endswith(".html") for words in _cells(other, page)
     )
     header: list[str] = []
-    lines = text.splitlines()[1:]
+    lines, measured = text.splitlines()[1:], ""
     for at, line in enumerate(lines):
         cells = [cell for cell in line.split(" | ") if cell]
+        measured = next((of for of in cells[:1] if of in _MEASURED), measured)  # empty in the rows below
         if not re.search(r"\d", line):
             header = cells
         elif not (_LAYOUT.fullmatch(line) or line in shown or all(len(cell) > 3 and cell in shown for cell in cells)):
             headers = header if len(header) == len(cells) else [""] * len(cells)
-            rest = ((head, cell) for head, cell in zip(headers, cells, strict=True) if not _is_layout(cell))
+            rest = [(head, cell) for head, cell in zip(headers, cells, strict=True) if not _is_layout(cell)]
             below = " | ".join(lines[at + 1 : at + 4])
-            yield Statement(file, f"{file} | {line} | {below}", tuple(rest))
+            if rest:
+                yield Statement(file, f"{file} | {measured} | {line} | {below}", tuple(rest))
 
 
+_MEASURED = frozenset(of.what for of in measurements().values())
 #: Widths, numbers of columns and anchors, which a template reads and nobody sees.
 _LAYOUT = re.compile(r"-?\d+(?:\.\d+)?|[\w-]+-\d+|finding-\S+|\S+\.pdf \| \S+")
 
@@ -187,18 +193,65 @@ def _of_junit(file: str, text: str) -> Iterator[Statement]:
 def _of_terminal(text: str) -> Iterator[Statement]:
     """Lines of the terminal, wrapped ones as one; what stands below a measurement is of it."""
     command = label = ""
+    titles = _Titles()
     for line in _unwrapped(text):
-        if line.startswith("$"):
-            command, label = line, ""
-            continue
         cells = re.split(r" {2,}", line.strip())
         indent = len(line) - len(line.lstrip())
+        if line.startswith("$"):
+            command = line
+        if line.startswith("$") or not line.strip():
+            titles, label = _Titles(), ""
+        elif titles.take(line):
+            continue
+        elif titles.names and len(cells) == 1:
+            label = cells[0]
+            continue
         is_row = line.startswith("  ") and len(cells) > 1
-        label = cells[0] if is_row and indent < _ROWS else label if is_row else ""
+        label = cells[0] if is_row and indent < _ROWS and not titles.is_stacked else label if is_row else ""
         if _UNKEPT.match(command) or re.fullmatch(r"[ \d]*\d", line):  # nothing is kept; CPUs above a matrix
             continue
-        cells = cells[1:] if re.match(r"\s*\d+ .*(?<!\S)\.(?!\S)", line) else cells  # a CPU in front of its row
-        yield Statement("terminal", f"{command} | {label} | {line}", tuple(("", cell) for cell in cells))
+        is_of_matrix = re.match(r"\s*\d+ .*(?<!\S)\.(?!\S)", line) and not titles.names
+        cells = cells[1:] if is_of_matrix and len(cells) > 1 else cells  # a CPU in front of its row
+        yield Statement("terminal", f"{command} | {label} | {line}", titles.of(cells, indent))
+
+
+class _Titles:
+    """The titles of a table: lines without a digit, each below the words that it continues."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.ends: list[tuple[int, int]] = []
+        self.indent, self.is_open = 0, True
+
+    @property
+    def is_stacked(self) -> bool:
+        """Whether the first cell of a row stands above the others."""
+        return bool(self.names) and self.indent > 4
+
+    def take(self, line: str) -> bool:
+        """Whether a line has titles; else there are no more."""
+        words = [(match[0], match.span()) for match in re.finditer(r"\S+(?: \S+)*", line)]
+        no_titles = (
+            re.search(r"\d", line.replace("95%", "")) or not line.startswith("    ") or line.rstrip().endswith(".")
+        )
+        if not self.names:
+            if no_titles or len(words) == 1:
+                return False
+            self.names, self.ends = [word for word, _ in words], [span for _, span in words]
+            self.indent = words[0][1][0]
+        elif self.is_open and not no_titles and words[0][1][0] > _ROWS:
+            for word, (start, end) in words:
+                at = next(at for at, span in enumerate(self.ends) if start < span[1] + 1 and end > span[0] - 1)
+                self.names[at] += f" {word}"
+                self.ends[at] = (min(start, self.ends[at][0]), max(end, self.ends[at][1]))
+        else:
+            self.is_open = False
+        return self.is_open
+
+    def of(self, cells: Sequence[str], indent: int) -> tuple[tuple[str, str], ...]:
+        """The cells with their titles; the first is empty in a row that is indented further."""
+        names = self.names[1:] if self.indent == 4 < indent else self.names
+        return tuple(itertools.zip_longest(names[: len(cells)], cells, fillvalue=""))
 
 
 #: Commands that judge a file and keep nothing, and those whose results no verdict has, which have tests of their own.
@@ -211,7 +264,9 @@ def _unwrapped(text: str) -> Iterator[str]:
     line = ""
     width = 0
     for further in text.splitlines():
-        if re.match(r" {4,18}\S", further) and width > _WRAPPED and "  " not in further.strip():
+        is_of_table = "  " in line.strip() or line.startswith(" " * 19)
+        is_label = re.match(r" {4}\S", further) and is_of_table  # of the rows below
+        if re.match(r" {4,18}\S", further) and width > _WRAPPED and "  " not in further.strip() and not is_label:
             in_list = re.search(r"\[[\d,-]*,$", line)  # a long list of nodes is broken at a comma
             line = f"{line}{'' if in_list else ' '}{further.strip()}"
         else:

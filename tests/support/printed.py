@@ -22,7 +22,7 @@ def of_sections(sections: Iterable[Section], columns: int = WIDE) -> str:
 
 
 def medians(nodes: Mapping[str, NodeVerdict], columns: int = WIDE) -> list[str]:
-    return of_blocks(brief.medians(nodes), columns).splitlines()
+    return of_sections(brief.medians_of(nodes), columns).splitlines()
 
 
 def summary(verdict: Verdict, *, most: int = 0, remarks: Sequence[str] = ()) -> str:

@@ -11,8 +11,8 @@ from nodeprint.judge.agreements import decided_metrics
 from nodeprint.judge.verdict import Limit, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import FactRows, Table, Text
-from nodeprint.report.pages.common import agreement_numbers, span, without_empty
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.report.pages.tables import agreement_numbers, span, without_empty
 from nodeprint.settings.texts import say
 
 #: Other values than the most frequent that are named.

@@ -6,7 +6,7 @@ block, but not its content.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import msgspec
 from msgspec.structs import replace
@@ -30,12 +30,12 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class Picture(msgspec.Struct, frozen=True):
-    """A figure: SVG, its width in mm, an alternative text and a caption. `name` is the stem of its files."""
+    """A figure: SVG, its width in mm, and a caption, which is its alternative text, too. `name` is the stem of its
+    files."""
 
     name: str
     svg: str
     width: float
-    alt: str
     caption: str = ""
 
 
@@ -73,12 +73,25 @@ class FactList(msgspec.Struct, frozen=True, tag=True):
 
 
 class Table(msgspec.Struct, frozen=True, tag=True):
-    """A table. `align` has one letter per column, l or r; the column `wide` takes the remaining room (-1: none)."""
+    """A table. `align` has one letter per column, l or r; the column `wide` takes the remaining room (-1: none).
+
+    A medium without room for all columns omits the `minor` ones.
+    """
 
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     align: str = ""
     wide: int = -1
+    minor: tuple[int, ...] = ()
+
+    def only(self, columns: Collection[int]) -> Table:
+        """Return the table with these columns alone."""
+        place = {column: number for number, column in enumerate(sorted(columns))}
+        header = tuple(self.header[column] for column in place if self.header)
+        rows = tuple(tuple(row[column] for column in place) for row in self.rows)
+        align = "".join(self.align[column : column + 1] for column in place)
+        minor = tuple(place[column] for column in self.minor if column in place)
+        return Table(header, rows, align, place.get(self.wide, -1), minor)
 
 
 class MatrixBlock(msgspec.Struct, frozen=True, tag=True):
@@ -210,7 +223,7 @@ class Document(msgspec.Struct, frozen=True):
         def kept(section: Section) -> Section:
             return replace(section, blocks=tuple(b for b in section.blocks if not getattr(b, "dispensable", False)))
 
-        return replace(self, pages=tuple(replace(p, sections=tuple(map(kept, p.sections))) for p in self.pages))
+        return replace(self, pages=tuple(replace(p, sections=sections(*map(kept, p.sections))) for p in self.pages))
 
     @property
     def early(self) -> Document:

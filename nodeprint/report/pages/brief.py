@@ -6,24 +6,23 @@ The headline is that of page 1. The most urgent node is the last one, where a re
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from statistics import median
 
 from nodeprint.data.places.homes import FAR
 from nodeprint.data.store import packed
 from nodeprint.data.store.packed import PackedFleet
 from nodeprint.errors import NodeprintError, printable
 from nodeprint.judge.outcome import Outcome
-from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
+from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.machine.fingerprint import label
-from nodeprint.report import further_cells, names, text, verdict_files
-from nodeprint.report.pages.blocks import Block, Bullets, Section, Table, Text
+from nodeprint.report import names, text, verdict_files
+from nodeprint.report.pages import medians
+from nodeprint.report.pages.blocks import Block, Bullets, Section, Table, Text, sections
 from nodeprint.report.pages.order import class_rank, severity
+from nodeprint.report.pages.tables import class_table, further_cells, main_cells
 from nodeprint.settings import config
-from nodeprint.settings.measurements import known
 from nodeprint.settings.texts import say
 
 #: Above this many nodes only those that need attention are listed.
@@ -34,12 +33,6 @@ _MOST_LINES = 3
 _LONGEST = 60
 #: Up to so many nodes have a matrix here, if they have so many CPUs: of a single pair there is nothing to see.
 _NODES, _FEWEST_CPUS = 3, 3
-#: Spaces in a range that has one unit: `23.3 to 24.1 ns`.
-_ONE_UNIT = 3
-#: What a median is of: a measurement in short, the kind of its pairs or cells, and the unit.
-_Key = tuple[str, str, str]
-#: A median with the figure that it is of; that of a group of pairs is not the figure's own.
-_Value = tuple[float, ClassFigure | CellFigure]
 
 
 def campaign(folder: Path) -> tuple[Section, ...]:
@@ -156,9 +149,7 @@ def remarks(folder: Path, verdict: Verdict) -> list[str]:
 def glance(folder: Path, verdict: Verdict) -> tuple[Section, ...]:
     """The medians of a judged campaign; of a few nodes also the matrices, with sentences, if their values are there."""
     nodes = {name: of_node for name, of_node in verdict.nodes.items() if of_node.outcome.entry.measured}
-    busy = [name for name in nodes if text.busy_during_job(folder, name)]
-    blocks = of_nodes(nodes, text.origin(verdict), marked=2 * len(busy) >= len(nodes) > 0)
-    sections = (Section("", blocks),) if blocks else ()
+    sections = tuple(medians_of(nodes, text.origin(verdict)))
     if len(nodes) > _NODES:
         return sections
     try:
@@ -192,95 +183,17 @@ def _matrices(fleet: PackedFleet, nodes: Mapping[str, NodeVerdict], pairs: Seque
         yield from [Section("", tuple(map(Text, sentences)))] if sentences else []
 
 
-def of_nodes(nodes: Mapping[str, NodeVerdict], origin: str = "", *, marked: bool = False) -> tuple[Block, ...]:
-    """The medians over nodes; of a few without peers each for itself, as a median of different machines is of none."""
-    alone = len(nodes) <= _NODES and all(of_node.is_alone for of_node in nodes.values())
-    sets = [{name: of_node} for name, of_node in nodes.items()] if alone else [nodes]
-    origins = itertools.chain([f"{origin}: " if origin else ""], itertools.repeat(""))
-    return tuple(
-        block for of_set, first in zip(sets, origins, strict=False) for block in medians(of_set, first, marked=marked)
-    )
-
-
-def medians(nodes: Mapping[str, NodeVerdict], first: str = "", *, marked: bool = False) -> tuple[Block, ...]:
-    """A row per class of pairs and kind of cell, with interval or extremes; marked values have an asterisk."""
-    by_key: dict[_Key, list[_Value]] = {}
-    for of_node in nodes.values():
-        for key, value in _values(of_node):
-            if math.isfinite(value[0]):
-                by_key.setdefault(key, []).append(value)
-    several = len(nodes) > 1
-    if not by_key and (several or not nodes):
-        return ()
-    rows, before = [], ""
-    for (of, name, unit), values in by_key.items():
-        star = " *" if marked or any(figure.is_marked for _, figure in values) else ""
-        center, ends = _over_nodes(values, unit) if several else _of_runs(*values[0], unit)
-        rows.append(("" if of == before else of, name, f"{center}{star}", ends))
-        before = of
-    disturbed = (figure.disturbed for values in by_key.values() for _, figure in values if figure.is_marked)
-    lost = max(disturbed, default=0.0)
-    title, further = say("medians_over", nodes=len(nodes)), list[str]()
-    if not several:
-        ((node_name, of_node),) = nodes.items()
-        cpus = f"{of_node.fingerprint['cpus']} CPUs" if of_node.fingerprint.get("cpus") else ""
-        processor = str(of_node.fingerprint.get("cpu", ""))
-        title, further = ", ".join(filter(None, (f"node {node_name}", processor, cpus))), list(_further(of_node))
-    marking = (f"* {say('marked', share=lost)}",) if lost else ()
-    disagree = any(figure.runs_disagree for values in by_key.values() for _, figure in values)
-    left_out = (say("runs_of_others_disagree"),) if several and disagree else ()
-    table = (Table((), tuple(rows), "llrl"),) if rows else ()
-    return Text(first + printable(title, 200)), *table, Bullets((*further, *marking, *left_out))
-
-
-def _of_runs(value: float, figure: ClassFigure | CellFigure, unit: str) -> tuple[str, str]:
-    """The median of one node with its interval, or two runs that disagree."""
-    if figure.runs_disagree:
-        return names.span(figure.ci_low, figure.ci_high, unit), say("runs_disagree")
-    is_of_group = isinstance(figure, ClassFigure) and figure.groups
-    interval = "" if is_of_group else names.median_interval(figure)
-    level = "95%: " if interval and figure.left_out < figure.runs else ""
-    return names.quantity(value, unit), f"{level}{interval}"
-
-
-def _over_nodes(values: Sequence[_Value], unit: str) -> tuple[str, str]:
-    """The median of nodes whose runs agree, with the lowest and the highest; else the range of all runs."""
-    of_nodes = [value for value, figure in values if not figure.runs_disagree]
-    if not of_nodes:
-        low, high = min(figure.ci_low for _, figure in values), max(figure.ci_high for _, figure in values)
-        return names.span(low, high, unit), say("runs_disagree")
-    center, ends = names.quantity(median(of_nodes), unit), names.span(min(of_nodes), max(of_nodes), unit)
-    has_one_unit = ends.count(" ") == _ONE_UNIT  # which the median has, too
-    ends = ends.removesuffix(center.partition(" ")[2]).rstrip() if has_one_unit else ends
-    left_out = f" ({len(of_nodes)} of {len(values)})" if len(of_nodes) < len(values) else ""
-    return center, f"{ends}{left_out}"
-
-
-def _further(of_node: NodeVerdict) -> Iterator[str]:
-    for measurement, cells in further_cells.ends(of_node.cells, lambda name: bool(_short_name(name))).items():
-        of_each = (f" ({names.row(cell.name)})" if len(cells) > 1 else "" for cell in cells)
-        # not `to`: the value of two runs that disagree is a range
-        ends = ("lowest ", "highest ") if len(cells) > 1 else ("",)
-        values = (f"{end}{names.median(cell)}{of}" for end, cell, of in zip(ends, cells, of_each, strict=True))
-        yield f"{text.measured(measurement)}: {', '.join(values)}"
-
-
-def _values(of_node: NodeVerdict) -> Iterator[tuple[_Key, _Value]]:
-    near = [figure for figure in of_node.classes if figure.home < FAR]  # pages have all
-    homes = {figure.home for figure in near}
-    hops = {figure.measurement for figure in near if not _short_name(figure.measurement)}
-    for figure in near:
-        called = _short_name(figure.measurement) or ("core-to-core" if len(hops) == 1 else figure.measurement)
-        of = printable(called, 20)
-        at_home = f", home {figure.home}" if len(homes) > 1 else ""
-        for name, ns in figure.medians.items():
-            yield (of, f"{printable(name, _LONGEST)}{at_home}", "ns"), (ns, figure)
-    for cell in of_node.cells:
-        if of := _short_name(cell.measurement):
-            name = "" if cell.name == "all" else names.row(printable(cell.name, _LONGEST))
-            yield (of, name, cell.unit), (cell.median, cell)
-
-
-def _short_name(measurement: str) -> str:
-    of = known(measurement)
-    return "" if of is None else of.short_name
+def medians_of(nodes: Mapping[str, NodeVerdict], origin: str = "") -> Iterator[Section]:
+    """Yield the fleet's table of medians; for a single node, or machines without peers, the tables of their reports."""
+    compared = {name: of_node for name, of_node in nodes.items() if not of_node.is_alone}
+    if len(nodes) == 1 or (len(nodes) <= _ALL_NODES and not compared):
+        for name, of_node in nodes.items():
+            fields = of_node.fingerprint
+            machine = (f"node {name}", str(fields.get("cpu", "")), f"{fields['cpus']} CPUs" if "cpus" in fields else "")
+            title = ", ".join(filter(None, map(printable, machine)))
+            near = tuple(figure for figure in of_node.classes if figure.home < FAR)  # pages have all
+            head = Section("", (Text(f"{origin}: {title}".removeprefix(": ")), class_table(near)))
+            yield from sections(head, *(Section("", (table(of_node),)) for table in (main_cells, further_cells)))
+    elif (table := medians.on_paper(compared)).rows:
+        title = say("medians_over", nodes=len(compared))
+        yield Section("", (Text(f"{origin}: {title}".removeprefix(": ")), table))

@@ -39,9 +39,9 @@ from nodeprint.report.pages.blocks import (
     Text,
     sections,
 )
-from nodeprint.report.pages.common import agreement_table, anchor, appendix, finding_numbers, state_mark, without_empty
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.order import by_harm, natural, severity, worst_finding
+from nodeprint.report.pages.tables import agreement_table, anchor, appendix, finding_numbers, state_mark, without_empty
 from nodeprint.report.text import structure_sentences
 from nodeprint.settings import config
 from nodeprint.settings.texts import say

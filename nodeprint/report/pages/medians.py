@@ -14,7 +14,7 @@ from nodeprint.judge.outcome import FleetOutcome
 from nodeprint.judge.verdict import CellFigure, ClassFigure, FleetVerdict, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Cell, Table
-from nodeprint.report.pages.common import is_on_paper, median_header, tabulated, without_empty
+from nodeprint.report.pages.tables import is_on_paper, median_header, tabulated, without_empty
 from nodeprint.settings.texts import say
 
 #: Metrics of another tool's table on paper; cluster.html has all.
@@ -96,7 +96,8 @@ def _table(rows: Iterable[_Row]) -> Table:
         marked |= row.is_marked
     header = ("measurement", "of", "nodes", median_header(marked=marked))
     ends = ("lowest", "on", "highest", "on", "% of peak")
-    return without_empty(Table((*header, *ends), tuple(cells), "llrrrlrlr"))
+    # a narrow terminal has no room for the number and the names of nodes
+    return without_empty(Table((*header, *ends), tuple(cells), "llrrrlrlr", minor=(2, 5, 7)))
 
 
 def _of_node(node: NodeVerdict) -> Iterator[tuple[_Key, tuple[float, float]]]:

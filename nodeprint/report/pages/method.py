@@ -13,8 +13,8 @@ from nodeprint.data.job.jobs import Job, JobMeasurement
 from nodeprint.judge.verdict import CellFigure, ClassFigure, NodeVerdict, Verdict
 from nodeprint.report import check_scripts, names, text
 from nodeprint.report.pages.blocks import Block, FactList, FactRows, Page, Section, Table, Text, sections
-from nodeprint.report.pages.common import appendix, facts
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.report.pages.tables import appendix, facts
 from nodeprint.settings.measurements import kernel_files
 from nodeprint.settings.texts import say, texts
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from nodeprint.data.job import run_medians
 from nodeprint.data.job.jobs import Job, JobMeasurement
+from nodeprint.data.places.layout import NAMES
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Outcome
-from nodeprint.judge.verdict import NodeVerdict
+from nodeprint.judge.verdict import Finding, NodeVerdict
 from nodeprint.machine.fingerprint import LISTS, label
 from nodeprint.machine.topology.facts import list_text
 from nodeprint.machine.topology.level_names import level_name
@@ -34,6 +35,7 @@ from nodeprint.report.pages.blocks import (
     FactList,
     FactRows,
     Figures,
+    FindingBlock,
     Mark,
     Page,
     Section,
@@ -41,20 +43,21 @@ from nodeprint.report.pages.blocks import (
     Text,
     sections,
 )
-from nodeprint.report.pages.common import (
+from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.report.pages.tables import (
     agreement_table,
     anchor,
     appendix,
     cell_table,
     class_table,
     facts,
-    finding_block,
+    finding_numbers,
     further_cells,
     main_cells,
+    state_mark,
     tabulated,
     without_empty,
 )
-from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.text import structure_sentences
 from nodeprint.settings.texts import say
 from nodeprint.structure.found import PairClass
@@ -153,6 +156,42 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
     apart = text.belongs(verdict.group, groups) if split else ""
     beside = text.sentence(f"{load}.") if load else ""
     return tuple(filter(None, (text.node_sentence(verdict, groups), apart, changed, where, beside)))
+
+
+def finding_block(
+    campaign: Campaign, node: str, finding: Finding, number: int, header: Mapping[str, Any], *, is_first: bool = False
+) -> FindingBlock:
+    """Return a finding in full: sentence, numbers, figures of its own pairs or cells and by run, and check command.
+
+    The sentence is omitted if the page began with it (`is_first`). A finding without a check command has the reason
+    instead.
+    """
+    why_not = check_scripts.Again(finding, header).why_not
+    check = why_not if campaign.folder is not None else ""
+    rows = (("place", _place(campaign, node, finding)), ("next", text.remedy(finding)), ("check", check))
+    file = check_scripts.file_name(node)
+    command = Command(check_scripts.command(node, number), say("check_purpose", node=printable(node, 80), file=file))
+    figures = pictures.of_finding(campaign, node, finding, number, pictures.MAIN)
+    if len(finding.runs) > 1:
+        figures += pictures.of_runs(campaign, node, finding, number)
+    title, words = text.component_in_words(finding), "" if is_first else text.finding_sentence(finding)
+    details, facts = tuple(text.finding_details(finding)), tuple(row for row in rows if row[1])
+    head = (text.sentence(title), words, state_mark(finding), finding_numbers(finding))
+    return FindingBlock(*head, figures, details, facts, None if why_not else command)
+
+
+def _place(campaign: Campaign, node: str, finding: Finding) -> str:
+    """Locate a CPU of a finding: its socket, quadrant, CCD and CCX, and its memory node."""
+    cpu, packed = finding.component.where.get("cpu"), campaign.packed.get(node)
+    quantity = next((q for q in campaign.fleet.quantities if q.measurement == finding.measurement), None)
+    if cpu is None or packed is None or quantity is None:
+        return ""
+    cpus = packed.cpus if quantity.of_pairs else packed.numbers.get("cpu", ())
+    if cpu not in cpus or cpus.index(cpu) >= len(quantity.layout.slots):
+        return ""
+    slot = quantity.layout.slots[cpus.index(cpu)].tolist()
+    components = zip(NAMES, slot, strict=False)
+    return f"CPU {cpu}: " + ", ".join(f"{name} {number}" for name, number in components if number >= 0)
 
 
 def _further(node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> tuple[Block, ...]:
@@ -334,10 +373,8 @@ def _over_time(campaign: Campaign, node: str) -> tuple[Block, ...]:
     of_node = campaign.over_time.get(node)
     if of_node is None or of_node.course is None:
         return ()
-    components = names.listed(of_node.course.component.to_numpy().tolist())
-    alt = say("alt", "over_time", node=node, components=components, sentences=" ".join(of_node.sentences))
     data, caption = of_node.course, say("captions", "course", node=node)
-    drawn = pictures.picture(campaign, node, "over-time", curves.curve, data, pictures.PAGE, caption, alt)
+    drawn = pictures.picture(campaign, node, "over-time", curves.curve, data, pictures.PAGE, caption)
     return Bullets(of_node.sentences), Figures((drawn,)), Text(of_node.campaigns, quiet=True)
 
 

@@ -16,8 +16,8 @@ from nodeprint.judge.outcome import OUTCOME_OF, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Cell, Mark, Reference, Table
-from nodeprint.report.pages.common import span, state_mark, tabulated
 from nodeprint.report.pages.order import by_harm, class_rank, harm, natural, severity, worst_finding
+from nodeprint.report.pages.tables import span, state_mark, tabulated
 from nodeprint.settings.texts import say
 
 #: With more rows of findings than these, nodes share a row by the type of the component, as one in each of 750 nodes is

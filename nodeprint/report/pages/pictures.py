@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +25,6 @@ from nodeprint.report.figures import (
     curves,
     differences,
     drawing,
-    figure_data,
     floorplan,
     matrix,
     matrix_tables,
@@ -73,16 +71,15 @@ def picture(
     data: Any,
     width: float,
     caption: str,
-    alt: str = "",
 ) -> Picture:
-    """Draw a figure of a page, and save it if figures are saved. An empty `alt` is replaced by the caption."""
+    """Draw a figure of a page, and save it if figures are saved."""
     if (saved := campaign.figures) is not None:
         folder, of_node = (CLUSTER, "") if subject == CLUSTER else (names.file_stem(subject), subject)
         stem = saved.folder / folder / names.file_stem(name)
         render.save(stem, draw, data, saved.in_style, saved.width_of(width), campaign.of_figures(of_node))
     drawn = render.figure(draw, data, campaign.style, width)
     shown = _NO_XML.sub("?", render.svg(drawn, campaign.style))
-    return Picture(name, shown, render.width_mm(drawn), alt or caption, caption)  # which may be another
+    return Picture(name, shown, render.width_mm(drawn), caption)
 
 
 def _title(measurement: str) -> str:
@@ -107,10 +104,8 @@ def of_finding(
     """
     if finding.baseline:
         return ()
-    of_messages = finding.component.term.startswith("fabric-")
-    title = names.component(finding.component) if of_messages else f"{names.component(finding.component)} of {node}"
     try:
-        if of_messages:
+        if finding.component.term.startswith("fabric-"):
             places = "messages"
             data = strips.own_messages(strips.messages_of(finding, campaign.verdict.fabric), finding)
         else:
@@ -124,14 +119,10 @@ def of_finding(
         return ()
     if is_metric(finding.measurement) and data.sizes["place"] == 1:
         return ()
-    own = int(data.marked_0.sum())
-    counts = {"peers": names.counted(data.attrs["peers"], "peer"), "places": names.counted(own, "place")}
-    numbers = {"effect": f"{finding.effect * 100:+.1f}", "tolerance": f"{finding.tolerance * 100:.3g}"}
-    alt = say("alt", "finding", what=text.sentence(title), **counts, **numbers)
     called = _called(campaign, node, finding.measurement)
-    key = "own_beside" if own < data.sizes["place"] else "own_places"
+    key = "own_places" if data.marked_0.all() else "own_beside"
     caption = say("figures", key, measured=_title(finding.measurement), node=called, places=places)
-    return (picture(campaign, node, f"finding-{number}", strips.strip, data, width, caption, alt),)
+    return (picture(campaign, node, f"finding-{number}", strips.strip, data, width, caption),)
 
 
 def of_runs(campaign: Campaign, node: str, finding: Finding, number: int) -> tuple[Picture, ...]:
@@ -141,9 +132,9 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int) -> tup
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
     tolerance, component = f"{finding.tolerance * 100:.3g}%", names.component(finding.component)
     values = {"component": component, "tolerance": tolerance, "verb": "is" if beyond == 1 else "are"}
-    alt = say("alt", "runs", beyond=beyond, runs=len(finding.runs), **values)
+    caption = say("figures", "runs", beyond=beyond, runs=len(finding.runs), **values)
     data = differences.of_finding(finding)
-    return (picture(campaign, node, f"runs-{number}", differences.intervals, data, SMALL, alt),)
+    return (picture(campaign, node, f"runs-{number}", differences.intervals, data, SMALL, caption),)
 
 
 # --- matrices ---
@@ -208,7 +199,7 @@ def matrices(campaign: Campaign, node: str, measurement: str, width: float = LAR
         ends = (float(end) * levels.unit.size for end in (np.nanmin(values), np.nanmax(values)))
         low, high = (names.quantity(end, levels.quantity.unit) for end in ends)
         title = f"{_title(measurement)} of {_called(campaign, node, measurement)}{at_home}"
-        caption = say("alt", "own_places", what=title, count=names.counted(count, "pair"), low=low, high=high)
+        caption = say("figures", "matrix", what=title, count=names.counted(count, "pair"), low=low, high=high)
         outlined = names.listed(level.name for level in part_levels(data, "b"))
         caption += f"; outlined are {outlined}." if outlined else "."
         has_numbers = size <= matrix.MOST_NUMBERS
@@ -224,9 +215,7 @@ def inside_sockets(campaign: Campaign, node: str, measurement: str) -> Iterator[
         return
     called = _called(campaign, node, measurement)
     caption = say("figures", "inside_sockets", node=called, component=_finest(data))
-    scale = data.value.attrs
-    alt = _with_ends(caption, (f"scale, {scale['units']}", np.array([scale["low"], scale["high"]])))
-    yield picture(campaign, node, f"{measurement}-inside", matrix.matrix, data, HALF, caption, alt)
+    yield picture(campaign, node, f"{measurement}-inside", matrix.matrix, data, HALF, caption)
 
 
 def difference(campaign: Campaign, node: str, measurement: str, width: float = HALF) -> Iterator[Picture]:
@@ -239,29 +228,16 @@ def difference(campaign: Campaign, node: str, measurement: str, width: float = H
     tolerance = _common_tolerance(findings)
     marked = sorted({cpu for finding in findings[:1] for cpu in finding.pairs}) if findings else []
     data = matrix.difference(levels, node, peers=peers, tolerance=tolerance, marked=marked if len(marked) <= 8 else [])
-    marked_words = say("alt", "map_marked") if "marked" in data.coords else ""
+    marked_words = say("figures", "map_marked") if "marked" in data.coords else ""
     title, called = _title(measurement), _called(campaign, node, measurement)
-    caption = say("alt", "map", measurement=title, node=called, peers=len(peers), marked=marked_words)
-    alt = say("alt", "differences", scale=_extreme(data), node=node, percent=f"{data.value.attrs['high']:.3g}")
-    yield picture(campaign, node, f"difference-{measurement}", matrix.matrix, data, width, caption, alt)
+    caption = say("figures", "map", measurement=title, node=called, peers=len(peers), marked=marked_words)
+    yield picture(campaign, node, f"difference-{measurement}", matrix.matrix, data, width, caption)
 
 
 def _common_tolerance(findings: Iterable[Finding]) -> float | None:
     """Return the common tolerance of findings; None if they have several, as a scale applies to all of its pairs."""
     tolerances = {finding.tolerance for finding in findings if not finding.of_limit}
     return tolerances.pop() if len(tolerances) == 1 else None
-
-
-def _extreme(data: xr.Dataset) -> str:
-    """Name the CPU with the largest median difference from the peers; or state that none exceeds the tolerance."""
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
-        by_cpu = np.nanmedian(data.value, axis=1)
-    tolerance = data[figure_data.ABOVE].item() if figure_data.ABOVE in data.coords else 0.0
-    least = max(matrix.LEAST_REACH, tolerance)
-    if not (np.abs(by_cpu) > least).any():
-        return say("alt", "no_cpu", percent=f"{least:.3g}")
-    at = int(np.nanargmax(np.abs(by_cpu)))
-    return say("alt", "farthest_cpu", cpu=data.a.to_numpy()[at], percent=f"{by_cpu[at]:+.1f}")
 
 
 def floor_plan(campaign: Campaign, node: str, measurement: str) -> Iterator[Picture]:
@@ -281,8 +257,7 @@ def blocks_of(campaign: Campaign, node: str, measurement: str) -> Iterator[Pictu
     component, unit = title_of(data.row).rpartition(".")[2], data.number.attrs["units"]
     title, called = _title(measurement), _called(campaign, node, measurement)
     caption = say("captions", "blocks", measurement=title, node=called, component=component, unit=unit)
-    alt = _with_ends(caption, (f"medians, {unit}", data.number.to_numpy()))
-    yield picture(campaign, node, f"{measurement}-blocks", matrix.matrix, data, width_of_blocks(data), caption, alt)
+    yield picture(campaign, node, f"{measurement}-blocks", matrix.matrix, data, width_of_blocks(data), caption)
 
 
 def width_of_blocks(data: xr.Dataset) -> float:
@@ -303,27 +278,15 @@ def cells(campaign: Campaign, node: str) -> Iterator[Picture]:
                 title = f"{_title(measurement)}{of_word}"
                 caption = say("captions", "cells", what=title, node=node)
                 name = f"{measurement}-{suffix}".rstrip("-")
-                alt = _with_ends(caption, (levels.title, levels.of(node) / levels.unit.size))
                 width = SMALL if data.sizes.get("row", _FEW_ROWS + 1) <= _FEW_ROWS else HALF
-                yield picture(campaign, node, name, draw, data, width, caption, alt)
+                yield picture(campaign, node, name, draw, data, width, caption)
     rows = strips.in_rows(by_cpu)
     for number, data in sorted(enumerate(rows, 1), key=lambda item: item[1].sizes["cpu"] >= _MOST_IN_HALF):
         of_peers = say("captions", "by_cpu_peers") if data.attrs["peers"] else ""
         caption = say("captions", "by_cpu", node=node, peers=of_peers)
-        values = (data[f"value_{row}"] for row in strips.rows_of(data))
-        alt = _with_ends(caption, *((title_of(of_row), of_row.to_numpy()) for of_row in values))
         name = f"{BY_CPU}-{number}" if len(rows) > 1 else BY_CPU
         width = HALF if data.sizes["cpu"] < _MOST_IN_HALF else PAGE
-        yield picture(campaign, node, name, strips.strip, data, width, caption, alt)
-
-
-def _with_ends(caption: str, *rows: tuple[str, np.ndarray[Any, np.dtype[np.floating]]]) -> str:
-    """Return a caption with the lowest and highest value of each row; a title has its unit after the last comma."""
-    ranges = []
-    for title, values in rows:
-        (what, _, unit), low, high = title.rpartition(", "), np.nanmin(values), np.nanmax(values)
-        ranges.append(say("alt", "ends", what=what, low=f"{low:.4g}", high=names.with_unit(f"{high:.4g}", unit)))
-    return say("alt", "with_ends", caption=caption, ranges="; ".join(ranges))
+        yield picture(campaign, node, name, strips.strip, data, width, caption)
 
 
 def _by_cpu(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[xr.Dataset]:
@@ -360,8 +323,7 @@ def under_load(campaign: Campaign, node: str, jobs: Sequence[Job]) -> Iterator[P
             name = f"{measurement}-{quantity.split('_')[0]}"
             what = text.sentence(data.value.attrs["long_name"])
             caption = say("captions", "by_second", node=node, what=what, measured=text.measured(measurement))
-            alt = _with_ends(caption, (title_of(data.value), data.value[data.role != "thin"].to_numpy()))
-            yield picture(campaign, node, name, curves.curve, data, HALF, caption, alt)
+            yield picture(campaign, node, name, curves.curve, data, HALF, caption)
 
 
 def _of_cells(campaign: Campaign, node: str, levels: NodeLevels) -> Iterator[tuple[str, Any, Any]]:
@@ -414,17 +376,7 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
         caption += say("figures", "in_tolerances_unmarked", nodes=_by_outcome(campaign, unmarked))
     if gone := [name for name, node in verdict.nodes.items() if node.outcome is Outcome.INTERMITTENT]:
         caption += say("figures", "in_tolerances_gone", nodes=names.shortened(names.nodes(gone), 60))
-    sizes = np.abs(data.value)
-    farthest = sizes[sizes.argmax(...)]
-    node, distance, component = farthest.node.item(), farthest.item(), str(farthest.metric.item())
-    # in the words of the finding that is so far away
-    findings = (f for f in verdict.nodes[node].findings if f.tolerance)
-    times = (
-        names.times(f.effect, f.tolerance) for f in findings if math.isclose(abs(f.effect) / f.tolerance, distance)
-    )
-    tolerances = next(times, f"{distance:.1f}")
-    alt = say("alt", "in_tolerances", node=node, tolerances=tolerances, component=component, caption=caption)
-    yield picture(campaign, CLUSTER, "in-tolerances", differences.differences, data, PAGE, caption, alt)
+    yield picture(campaign, CLUSTER, "in-tolerances", differences.differences, data, PAGE, caption)
 
 
 def _by_outcome(campaign: Campaign, nodes: Sequence[str]) -> str:
@@ -583,9 +535,8 @@ def machines(campaign: Campaign) -> tuple[list[Picture], str]:
             caption = say("figures", "machines", measured=_title(measurement))
             if any(str(name).startswith("found_") for data_of_node in drawn for name in data_of_node.coords):
                 caption += say("figures", "unlabeled")
-            alt = f"{caption} " + "; ".join(f"{n}: {', '.join(m)}" for n, m in zip(on_page, below, strict=True)) + "."
             name = f"machines-{measurement}" + (f"-{start // _ON_A_PAGE + 1}" if start else "")
-            shown.append(picture(campaign, CLUSTER, name, matrix.side_by_side, data, PAGE, caption, alt))
+            shown.append(picture(campaign, CLUSTER, name, matrix.side_by_side, data, PAGE, caption))
         if beyond := members[MOST_MACHINES:]:
             left_out[say("left_out_room")] = beyond
     return shown, " ".join(say("left_out", nodes=names.nodes(on), why=why) for why, on in left_out.items())
@@ -680,12 +631,11 @@ def fabric(campaign: Campaign, number: int) -> Iterator[Picture]:
     title = say("figures", "messages_from", measured=_title(fabric.measurement))
     marked = say("figures", "messages_marked") if "marked" in data.coords else ""
     caption = say("figures", "messages", measured=title, marked=marked)
-    alt = _with_ends(caption, (f"medians, {unit}", data.value.to_numpy()))
     stem = f"{fabric.measurement}-{number}"
-    yield picture(campaign, CLUSTER, stem, matrix.matrix, data, HALF, caption, alt)
+    yield picture(campaign, CLUSTER, stem, matrix.matrix, data, HALF, caption)
     counted = "the time of a message" if fabric.partition else printable(fabric.measurement, 60)
     caption = say("figures", "messages_counted", what=counted, unit=unit)
-    yield picture(campaign, CLUSTER, f"{stem}-histogram", matrix.histogram, data, HALF, caption, alt)
+    yield picture(campaign, CLUSTER, f"{stem}-histogram", matrix.histogram, data, HALF, caption)
     if not fabric.by_size:
         return
     data = matrix_tables.messages(fabric, smallest=True)

@@ -14,7 +14,7 @@ from nodeprint.judge.verdict import ClassFigure
 from nodeprint.machine.topology.model import Topology
 from nodeprint.machine.topology.presets import from_part
 from nodeprint.readers import campaign_writer, matrix_file
-from nodeprint.report.pages.common import class_table
+from nodeprint.report.pages.tables import class_table
 from tests.support import made_records, made_status, published
 from tests.support.fleets import judged
 from tests.support.made_status import run_outcome

@@ -13,7 +13,7 @@ from nodeprint.data.store.packed import PackedFleet
 from nodeprint.judge.judge import judge
 from nodeprint.judge.verdict import LOST, Verdict
 from nodeprint.report import text
-from nodeprint.report.pages import common
+from nodeprint.report.pages import tables
 from tests.support import printed
 from tests.support.fleets import made
 
@@ -48,7 +48,7 @@ def test_figures_are_marked_by_the_background_load_of_their_measurement(lost: fl
     hops = [line for line in lines if "same core" in line or "same CCX" in line]
     assert hops and all(bool(re.search(r" ns \*", line)) == marked for line in hops)
     assert any("took up to 87.0% of the CPU time" in line for line in lines) == (lost == 0.87)
-    table = common.class_table(node.classes)
+    table = tables.class_table(node.classes)
     medians = next(column for column, head in enumerate(table.header) if head.startswith("median"))
     assert all(str(row[medians]).endswith(" *") == marked for row in table.rows)
     assert ("CPU time was lost" in str(table)) == marked

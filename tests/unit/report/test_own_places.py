@@ -30,8 +30,8 @@ from nodeprint.judge.terms import Terms
 from nodeprint.judge.verdict import Finding, Verdict
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report.figures import render
-from nodeprint.report.pages.common import finding_block
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.report.pages.node import finding_block
 from nodeprint.simulate import Plan, fleet
 from tests.support.combinations import in_turn, one_of
 

@@ -40,6 +40,15 @@ def test_a_last_page_of_a_few_lines_is_saved() -> None:
         assert printer.fewest(of_lines(full - 3, dispensable=1)) == printer.pdf(of_lines(full - 3, dispensable=1))
 
 
+def test_a_shortened_document_keeps_its_tables_and_has_no_empty_section() -> None:
+    """The table of medians was gone from paper, and its heading stood alone."""
+    table = Table(("of", "median", "nodes"), (("same CCX", "24 ns", "8"),), "lrr", minor=(2,))
+    parts = Section("values", (table,)), Section("more", (Text("more", dispensable=True),))
+    document = Document("cn001", "main", "", (Page("cn001", "cn001", "cn001", None, (), parts),))
+    (section,) = document.without_dispensable.pages[0].sections
+    assert section.blocks == (table,)
+
+
 def test_a_sentence_that_ends_a_row_has_the_room_of_the_cells_behind_it() -> None:
     rows = tuple(("cn001", "a sentence of many words " * 8, "", "", "") for _ in range(24))
     numbers = (("cn000", "short", "-14.4%", "4.8%", "Measure the node again and compare."),)

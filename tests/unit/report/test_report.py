@@ -28,8 +28,8 @@ from nodeprint.report import documents, names, pdf, text, verdict_files
 from nodeprint.report.pages import accepted, cluster, medians, method
 from nodeprint.report.pages import node as node_pages
 from nodeprint.report.pages.blocks import FindingBlock, Page, Reference, Table
-from nodeprint.report.pages.common import class_table, finding_numbers, state_mark
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.report.pages.tables import class_table, finding_numbers, state_mark
 from nodeprint.simulate import Plan
 from tests.support import verdicts
 from tests.support.real_parts import need
@@ -213,8 +213,12 @@ def test_every_finding_has_a_figure_of_its_own_places(folder: Path, tmp_path: Pa
 
     blocks = findings(node_pages.page(source(changed(folder, tmp_path, with_memory)), "node001"))
     assert [bool(block.figures) for block in blocks] == [True, True]
-    assert "Core 37 (CPU 37) of node001 differs by +5.9% from 3 peers at" in blocks[0].figures[0].alt
-    assert "tolerance of 5%" in blocks[1].figures[0].alt
+    core, cells = (block.figures[0].caption for block in blocks)
+    for caption, words in (
+        (core, ("Core-to-core latency of node001", "pairs, by partner of CPU 37")),
+        (cells, ("Memory latency",)),
+    ):
+        assert all(word in caption for word in words)
 
 
 def test_nodes_that_were_not_measured_show_their_reason_and_no_figure(folder: Path, tmp_path: Path) -> None:
@@ -238,7 +242,7 @@ def test_mixtures_are_named_by_group_and_have_no_median() -> None:
     mixed = replace(verdicts.classes()[1], median_ns=191.0, groups={"socket 0": 132.0, "socket 1": 267.0})
     table = class_table((mixed,))
     name = mixed.name
-    assert [row[:2] for row in table.rows] == [(f"{name}, socket 0", "132 ns"), (f"{name}, socket 1", "267 ns")]
+    assert [row[1:3] for row in table.rows] == [(f"{name}, socket 0", "132 ns"), (f"{name}, socket 1", "267 ns")]
     assert not any("191" in str(cell) for cell in table.rows[0])
 
 

@@ -51,6 +51,22 @@ def test_a_table_without_room_has_its_first_column_above_the_others() -> None:
     ]
 
 
+def test_a_narrow_table_omits_its_minor_columns_and_breaks_its_titles() -> None:
+    rows = (("latency", "own node", "103.6 ns", "node003"), ("latency", "other node", "203.6 ns", "node001"))
+    table = Table(("measurement", "of", "median value", "on"), rows, "llrl", minor=(3,))
+    assert shown(table, columns=60) == [
+        "    measurement  of          median value  on",
+        "    latency      own node        103.6 ns  node003",
+        "                 other node      203.6 ns  node001",
+    ]
+    assert shown(table, columns=40) == [
+        "    measurement  of            median",
+        "                                value",
+        "    latency      own node    103.6 ns",
+        "                 other node  203.6 ns",
+    ]
+
+
 def test_a_list_of_nodes_is_broken_behind_a_comma() -> None:
     nodes = f"cn[{','.join(f'{n:03}' for n in range(1, 99, 2))}]"
     lines = shown(Text(f"{nodes}: PASS (SAME)."), columns=40)

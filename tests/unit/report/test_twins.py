@@ -60,7 +60,7 @@ def sentences(page: Page) -> Iterator[str]:
                 yield from items
             case Advice(text=words, advice=advice):
                 yield from (words, advice)
-    yield from (words for picture in page.pictures for words in (picture.alt, picture.caption))
+    yield from (picture.caption for picture in page.pictures)
 
 
 def without_numbers(page: Page) -> dict[str, list[tuple[float, str]]]:

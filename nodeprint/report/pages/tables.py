@@ -1,26 +1,22 @@
-"""Shared content of node and cluster pages: facts, tables and findings."""
+"""Facts and tables of pages, for every medium; nothing here draws."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
 from nodeprint.data.places import homes
-from nodeprint.data.places.layout import NAMES
-from nodeprint.errors import printable
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import Agreement, CellFigure, ClassFigure, Finding, NodeVerdict
 from nodeprint.machine.fingerprint import label
 from nodeprint.report import check_scripts, names, text
-from nodeprint.report import further_cells as further
-from nodeprint.report.pages import pictures
-from nodeprint.report.pages.blocks import Cell, Command, FactRows, FindingBlock, Mark, Section, Table
-from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.report.pages.blocks import Cell, FactRows, Mark, Section, Table
 from nodeprint.settings.measurements import known
 from nodeprint.settings.texts import say
 
@@ -72,28 +68,6 @@ def state_mark(finding: Finding) -> Mark:
     return Mark(symbol, say("states", state), color)
 
 
-def finding_block(
-    campaign: Campaign, node: str, finding: Finding, number: int, header: Mapping[str, Any], *, is_first: bool = False
-) -> FindingBlock:
-    """Return a finding in full: sentence, numbers, figures of its own pairs or cells and by run, and check command.
-
-    The sentence is omitted if the page began with it (`is_first`). A finding without a check command has the reason
-    instead.
-    """
-    why_not = check_scripts.Again(finding, header).why_not
-    check = why_not if campaign.folder is not None else ""
-    rows = (("place", _place(campaign, node, finding)), ("next", text.remedy(finding)), ("check", check))
-    file = check_scripts.file_name(node)
-    command = Command(check_scripts.command(node, number), say("check_purpose", node=printable(node, 80), file=file))
-    figures = pictures.of_finding(campaign, node, finding, number, pictures.MAIN)
-    if len(finding.runs) > 1:
-        figures += pictures.of_runs(campaign, node, finding, number)
-    title, words = text.component_in_words(finding), "" if is_first else text.finding_sentence(finding)
-    details, facts = tuple(text.finding_details(finding)), tuple(row for row in rows if row[1])
-    head = (text.sentence(title), words, state_mark(finding), finding_numbers(finding))
-    return FindingBlock(*head, figures, details, facts, None if why_not else command)
-
-
 def finding_numbers(finding: Finding) -> Table | None:
     """Return a row of the finding's numbers; None if it is only a count."""
     if not finding.measurement:
@@ -120,20 +94,6 @@ def finding_numbers(finding: Finding) -> Table | None:
     return tabulated([row], "rrrrrrrr")
 
 
-def _place(campaign: Campaign, node: str, finding: Finding) -> str:
-    """Locate a CPU of a finding: its socket, quadrant, CCD and CCX, and its memory node."""
-    cpu, packed = finding.component.where.get("cpu"), campaign.packed.get(node)
-    quantity = next((q for q in campaign.fleet.quantities if q.measurement == finding.measurement), None)
-    if cpu is None or packed is None or quantity is None:
-        return ""
-    cpus = packed.cpus if quantity.of_pairs else packed.numbers.get("cpu", ())
-    if cpu not in cpus or cpus.index(cpu) >= len(quantity.layout.slots):
-        return ""
-    slot = quantity.layout.slots[cpus.index(cpu)].tolist()
-    components = zip(NAMES, slot, strict=False)
-    return f"CPU {cpu}: " + ", ".join(f"{name} {number}" for name, number in components if number >= 0)
-
-
 def _median(figures: Sequence[ClassFigure | CellFigure]) -> str:
     return median_header(marked=any(figure.is_marked for figure in figures))
 
@@ -146,10 +106,8 @@ def median_header(*, marked: bool) -> str:
 def class_table(classes: tuple[ClassFigure, ...]) -> Table:
     """Return medians of classes of pairs; of a mixture, few of whose pairs are near it, those of its groups."""
     rows: list[tuple[Cell, ...]] = []
-    several = len({(figure.measurement, figure.home) for figure in classes}) > 1  # the heading names a single one
     for figure in classes:
-        words = (text.measured(figure.measurement), homes.named(figure.home)) if several else ()
-        where = ", ".join(filter(None, words))
+        where = ", ".join(filter(None, (text.measured(figure.measurement), homes.named(figure.home))))
         runs = str(figure.runs)
         if figure.groups and not figure.runs_disagree:
             mark = " *" if figure.is_marked else ""
@@ -189,12 +147,19 @@ def main_cells(verdict: NodeVerdict) -> Table:
 
 
 def further_cells(verdict: NodeVerdict) -> Table:
-    """Return a row for each measurement that is not in `main_cells`, with its lowest and highest medians."""
+    """Return a row for each measurement that is not in `main_cells`, with its lowest and highest medians.
+
+    The report of a node thus has every measurement, such as one of a new kernel.
+    """
+    cells_of: dict[str, list[CellFigure]] = {}
+    for cell in verdict.cells:
+        if math.isfinite(cell.median) and not is_on_paper(cell.measurement):
+            cells_of.setdefault(cell.measurement, []).append(cell)
     rows = []
-    for measurement, cells in further.ends(verdict.cells, is_on_paper).items():
-        shown = [component for cell in cells for component in (names.median(cell), names.row(cell.name))]
-        differs = len(cells) > 1 and shown[0] != shown[2]
-        rows.append((text.measured(measurement), *(shown if differs else (shown[0], "", "", ""))))
+    for measurement, cells in cells_of.items():
+        ends = (min(cells, key=attrgetter("median")), max(cells, key=attrgetter("median")))
+        low, at_low, high, at_high = (of for cell in ends for of in (names.median(cell), names.row(cell.name)))
+        rows.append((text.measured(measurement), low, *((at_low, high, at_high) if low != high else ("", "", ""))))
     lowest = "lowest" if any(row[3] for row in rows) else "median"
     return without_empty(Table(("other measurements", lowest, "of", "highest", "of"), tuple(rows), "lrlrl"))
 
@@ -237,10 +202,7 @@ def tabulated(rows: Sequence[Mapping[str, Cell]], align: str, wide: int = -1) ->
 
 def without_empty(table: Table) -> Table:
     """Remove the empty columns of a table."""
-    kept = [i for i in range(len(table.header)) if any(row[i] for row in table.rows)]
-    wide = kept.index(table.wide) if table.wide in kept else -1
-    rows = tuple(tuple(row[i] for i in kept) for row in table.rows)
-    return Table(tuple(table.header[i] for i in kept), rows, "".join(table.align[i : i + 1] for i in kept), wide)
+    return table.only([column for column in range(len(table.header)) if any(row[column] for row in table.rows)])
 
 
 def _without_repeats(rows: list[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...]:
