@@ -448,18 +448,23 @@ def _pairs_of(finding: Finding, typical: xr.Dataset, own: xr.Dataset) -> np.ndar
 
 
 def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequence[str]) -> list[str]:
-    """Return a typical node and the most different one of a kind; of a split fleet a node of each group."""
+    """Return a typical node, SAME if one is, and the most different one; of a split fleet a node of each group."""
     nodes = campaign.verdict.nodes
+
+    def standing(name: str) -> tuple[bool, bool, bool]:
+        """Lowest for nodes that are SAME, then for those without findings, then for those with the usual settings."""
+        has_other_settings = any(str(of.get("id")).startswith("fingerprint-") for of in nodes[name].warnings)
+        return nodes[name].outcome is not Outcome.SAME, bool(nodes[name].counted), has_other_settings
+
     groups = list(dict.fromkeys(nodes[name].group for name in sorted(names_of, key=natural)))
-    alike = [name for name in names_of if not nodes[name].counted] or list(names_of)
     if len(groups) > 1:
-        return [next((name for name in alike if nodes[name].group == group), names_of[0]) for group in groups[:2]]
+        return [min((n for n in names_of if nodes[n].group == group), key=standing) for group in groups[:2]]
+    best = min(map(standing, names_of))
+    alike = [name for name in names_of if standing(name) == best]
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         middle = np.nanmedian(levels.values[[levels.rows[name] for name in alike]], axis=0)
         apart = {name: float(np.nanmedian(np.abs(levels.of(name) / middle - 1))) for name in names_of}
-    warned = {name: [str(warning.get("id")) for warning in nodes[name].warnings] for name in alike}
-    configured_alike = [name for name in alike if not any(of.startswith("fingerprint-") for of in warned[name])]
-    typical = min(configured_alike or alike, key=lambda name: apart[name])
+    typical = min(alike, key=lambda name: apart[name])
 
     def distance(name: str) -> tuple[float, float]:
         """By its findings in this measurement, or else by its pairs."""

@@ -77,6 +77,18 @@ def test_no_node_with_other_settings_is_typical() -> None:
     assert "a typical node" in other.caption and not other.caption.startswith(f"{typical},")
 
 
+@pytest.mark.parametrize("same", ["node000", "node001", "node002"])
+def test_a_typical_node_is_same_if_any_is(same: str) -> None:
+    """Even if its settings differ and an inconclusive node is nearer to the middle."""
+    campaign = Campaign(judged(DEFECT).verdict, made(DEFECT))
+    differs = {"warnings": ({"id": "fingerprint-microcode"},)}
+    nodes = {name: replace(node, outcome=Outcome.INCONCLUSIVE) for name, node in campaign.verdict.nodes.items()}
+    nodes |= {NODE: campaign.verdict.nodes[NODE], same: replace(campaign.verdict.nodes[same], **differs)}
+    assert nodes[same].outcome is Outcome.SAME
+    (picture,) = pictures.two_nodes(Campaign(replace(campaign.verdict, nodes=nodes), made(DEFECT)))
+    assert picture.caption.startswith(f"{same}, a typical node, and {NODE}, ")
+
+
 def test_two_nodes_have_the_colors_of_the_pairs_of_the_finding() -> None:
     """On a scale of all pairs a slow core inside its CCX has the color of every other pair there."""
     defect = "node003: core 17 +4ns"
