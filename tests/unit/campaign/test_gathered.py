@@ -17,9 +17,11 @@ from nodeprint.judge.outcome import Outcome
 from nodeprint.settings import checked_yaml
 from nodeprint.settings import config as configuration
 from nodeprint.settings.config_file import Config
+from tests.golden.stage import DECIDING, Stage
 from tests.support.command_line import call
 from tests.support.made_status import job_outcome, put, run_outcome
 
+ROOT = Path(__file__).parents[3]
 #: The made campaigns have nothing else, and two runs that are 2% apart.
 PAIRS_DECIDE = "criteria: [core-to-core]\ntolerances: {percent: {class: 50}}\n"
 
@@ -204,6 +206,23 @@ def test_what_is_wrong_with_a_former_job_is_said_and_measured_no_more(
     assert verdict.nodes["b"].outcome is before.nodes["b"].outcome
     assert call("status", folder) == 0
     assert re.search(rf"simulated +b +{said}", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(("job", "row"), [(1, "| complete; a record of a former"), (2, "| a record cannot be used")])
+def test_the_documentation_has_the_outcome_of_a_cut_record(
+    job: int, row: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of two jobs of one run each: without the former, one run of the measurement remains."""
+    (line,) = (line for line in (ROOT / "docs/how-to/reports.md").read_text().splitlines() if row in line)
+    _, standing, outcome, _ = line.strip("| ").split(" | ")
+    monkeypatch.chdir(tmp_path)
+    Stage().simulate("main", jobs=2, measured=DECIDING)
+    record = tmp_path / f"main/nodes/node002/job{job}/run1/clock-together.jsonl.gz"
+    record.write_bytes(record.read_bytes()[:200])
+    verdict = judge_and_write(tmp_path / "main").nodes["node002"]
+    assert f"`{verdict.outcome}`" in outcome
+    assert standing.startswith("measured" if verdict.outcome is Outcome.INCONCLUSIVE else "partly measured")
+    assert call("status", "main") == (verdict.outcome is Outcome.INVALID)
 
 
 def test_a_node_is_not_the_same_where_its_newest_job_was_lost(campaign: Callable[..., Path]) -> None:
