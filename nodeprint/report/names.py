@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
 from ClusterShell.NodeSet import NodeSet
@@ -13,7 +13,7 @@ from ClusterShell.NodeSet import NodeSet
 from nodeprint.data.places.layout import ALL_PAIRS, CLASSES
 from nodeprint.data.places.measured import models
 from nodeprint.errors import printable
-from nodeprint.judge.verdict import CellFigure, ClassFigure, Component
+from nodeprint.judge.verdict import CellFigure, ClassFigure, Component, Limit
 from nodeprint.machine.topology.level_names import level_name
 from nodeprint.settings.texts import FORMATS, say, texts
 
@@ -133,6 +133,13 @@ def span(low: float, high: float, unit: str) -> str:
     return f"{number if name == last.partition(' ')[2] else first} to {last}"
 
 
+def between(values: Collection[float], words: Callable[[float], str]) -> str:
+    """Return a value in words, or the lowest and the highest: `2 to 8.6%`; NaN does not count, and none is empty."""
+    known = [value for value in values if not math.isnan(value)]
+    low, high = (words(end) for end in (min(known), max(known))) if known else ("", "")
+    return high if low == high else f"{low.removesuffix('%')} to {high}"
+
+
 def duration(ns: float) -> str:
     """A time: `61.3 ns`, `1.14 ms`, `2.5 s`."""
     return quantity(ns, "ns")
@@ -199,6 +206,13 @@ def tolerance(share: float, digits: int = 1) -> str:
     if digits > 1:
         return f"{share * 100:.{digits}f}".rstrip("0").rstrip(".") + "%"
     return f"{share * 100:.{2 if share < 0.1 else 3}g}%"
+
+
+def tolerances(limits: Iterable[Limit]) -> str:
+    """The tolerances of all components of component types: `4%`, `2 to 8.6%`."""
+    # a verdict of an older version has no ends
+    ends = [end for of in limits for end in (of.tolerance_low, of.tolerance, of.tolerance_high)]
+    return between(ends, tolerance)
 
 
 def digits_beyond(share: float, of_tolerance: float) -> int:

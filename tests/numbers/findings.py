@@ -141,7 +141,7 @@ def of_agreements(agreements: Sequence[Json], node: str) -> Iterator[Fact]:
         if agreement["criterion"]:
             yield Fact(100 * agreement["share"], "%", r"^of its tolerance: $", "", words[:1] if node else (), record)
         yield Fact(agreement["needed"], "", r"(\. |: |^)$", " runs (of a node )?are needed", words, record)
-        yield Fact(agreement["needed"], "", "nodes like these: $", " are needed", words, record)
+        yield Fact(agreement["needed"], "", "a group of peers needs $", " in all", words, record)
         yield Fact(agreement["runs"], "", "needed and (the table has )?$", "", words, record)
 
 

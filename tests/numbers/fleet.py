@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -104,11 +104,11 @@ def _fleet(fleet: Json) -> Iterator[Fact]:
     for at, limit in enumerate(fleet["limits"]):
         words, record = (metric_words(limit["metric"]),), f"limit {at}"
         yield Fact(100 * limit["effect"], "%", r"below $", "", words, record)
-        yield Fact(100 * limit["tolerance"], "%", r"\(tolerance $", "", words, record)
+        yield from _range(_tolerance_ends([limit]), r"\(tolerance ", words, record)
         yield Fact(limit["needed"], "", r"; $", " (runs|nodes)", words, record)
-        yield Fact(limit["needed"], "", "nodes like these: $", " are needed", words, record)
+        yield Fact(limit["needed"], "", "a group of peers needs $", " in all", words, record)
         of = (re.escape(limit["measurement"]),)
-        yield Fact(100 * limit["tolerance"], "%", r"^tolerance: $", "", of, record)
+        yield from _range(_tolerance_ends([limit]), "^tolerance: ", of, record)
         yield Fact(100 * limit["effect"], "%", r"^detectable from: $", "", of, record)
     kinds: dict[tuple[str, str], list[Json]] = {}
     for limit in fleet["limits"]:
@@ -143,15 +143,26 @@ def _criteria(campaign: Campaign) -> Iterator[Fact]:
         tolerances = limits[["tolerance_low", "tolerance_high"]].stack()
         if metric in campaign.verdict["criteria"]:
             tolerances = _tolerances_of(campaign.deviations, metric)
-        for left, values in (("^tolerance", tolerances), ("^detectable from", limits["effect"])):
-            first, last = 100 * values.min(), 100 * values.max()
-            is_range = last > 1.005 * first  # of a range no end is printed alone
-            yield Fact(first, "%", rf"{left}: $", " to " if is_range else "", words, record)
-            yield Fact(last, "%", rf"{left}: \S+ to $" if is_range else rf"{left}: (\S+ to )?$", "", words, record)
+        yield from _range(tolerances, "^tolerance: ", words, record)
+        yield from _range(limits["effect"], "^detectable from: ", words, record)
         for agreement in (agreement for agreement in fleet["agreements"] if agreement["metric"] == metric):
             of = (*words, *component_words(agreement["component"]))
             yield Fact(100 * agreement["within"], "%", r"^the same within: $", "", of, record)
             yield Fact(100 * agreement["tolerance"], "%", r"^its tolerance: $", "", of, record)
+
+
+def _tolerance_ends(limits: Sequence[Json]) -> list[float]:
+    """The ends of the tolerances of component types; those of an older version or of messages have only a median."""
+    keys = ("tolerance_low", "tolerance", "tolerance_high")
+    return [limit[key] for limit in limits for key in keys if limit[key] is not None]
+
+
+def _range(shares: Iterable[float], left: str, words: tuple[str, ...], record: str = "") -> Iterator[Fact]:
+    """A share or the lowest and the highest, of which none is printed alone."""
+    first, last = 100 * min(shares := list(shares)), 100 * max(shares)
+    is_range = last > 1.005 * first
+    yield Fact(first, "%", f"{left}$", " to " if is_range else "", words, record)
+    yield Fact(last, "%", rf"{left}\S+ to $" if is_range else rf"{left}(\S+ to )?$", "", words, record)
 
 
 def _difference(one: Json, record: str) -> Iterator[Fact]:
@@ -195,12 +206,9 @@ def _far_limits(limits: Sequence[Json], measurement: str) -> Iterator[Fact]:
     if not far:
         return
     words = (measured_words(measurement),)
-    effects, tolerances = ([100 * limit[key] for limit in far] for key in ("effect", "tolerance"))
     yield Fact(len(far), "", "in $", " kinds of", words)
-    yield Fact(min(effects), "%", "below $", " to", words)
-    yield Fact(max(effects), "%", r"below \S+%? to $", "", words)
-    yield Fact(min(tolerances), "%", r"\(tolerances $", "", words)
-    yield Fact(max(tolerances), "%", r"\(tolerances \S+%? to $", "", words)
+    yield from _range([limit["effect"] for limit in far], "below ", words)
+    yield from _range(_tolerance_ends(far), r"\(tolerances ", words)
 
 
 def _spreads(fleet: Json) -> Iterator[Fact]:
@@ -225,6 +233,7 @@ def _spreads(fleet: Json) -> Iterator[Fact]:
         for limit in fleet["limits"]:
             if all(limit[key] == spread[key] for key in ("measurement", "component_type", "term")):
                 yield Fact(100 * limit["effect"], "%", r"^detectable from: $", "", words, record)
+                yield from _range(_tolerance_ends([limit]), "^tolerance: ", words, record)
 
 
 def _fabric(fabric: Json, at: int) -> Iterator[Fact]:

@@ -12,7 +12,7 @@ from nodeprint.judge.verdict import Limit, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import FactRows, Table, Text
 from nodeprint.report.pages.judged_campaign import Campaign
-from nodeprint.report.pages.tables import agreement_numbers, span, without_empty
+from nodeprint.report.pages.tables import agreement_numbers, without_empty
 from nodeprint.settings.texts import say
 
 #: Other values than the most frequent that are named.
@@ -139,10 +139,9 @@ def tolerances(verdict: Verdict) -> tuple[Table, Text]:
     rows = []
     for metric, of_metric in ((metric, of_metric) for metric, of_metric in limits.items() if of_metric):
         nearest = closest.get(metric)
-        ends = [end for of in of_metric for end in (of.tolerance_low, of.tolerance, of.tolerance_high)]
         on = text.of_node(text.same_node_of(nearest, verdict)) if nearest is not None else ""
-        detectable = span([limit.effect for limit in of_metric], names.percent)
-        tested = (text.named("metrics", metric), span(ends, names.tolerance), detectable)
+        detectable = names.between([limit.effect for limit in of_metric], names.percent)
+        tested = (text.named("metrics", metric), names.tolerances(of_metric), detectable)
         nearest_words = text.noun_phrase(nearest) + on if nearest is not None else ""
         numbers = agreement_numbers(nearest).values() if nearest is not None else ("", "")
         rows.append((*tested, nearest_words, *numbers))

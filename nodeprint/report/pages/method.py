@@ -118,7 +118,7 @@ def limit_table(verdict: Verdict) -> Table:
         spread = spreads.get((limit.measurement, limit.component_type))
         of_nodes = (spread.chips, spread.runs, spread.smallest_tolerance) if spread else ()
         varies = [*map(names.percent, of_nodes), "", "", ""][:3]
-        numbers = (names.tolerance(limit.tolerance), names.percent(limit.effect), *varies)
+        numbers = (names.tolerances([limit]), names.percent(limit.effect), *varies)
         rows.append((limit.measurement, text.named("terms", limit.component_type), *numbers))
     header = ("measurement", "component", "tolerance", "detectable from", "nodes differ", "runs differ")
     return Table((*header, "95% the same within"), tuple(rows), "llrrrrr")

@@ -17,7 +17,7 @@ from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Cell, Mark, Reference, Table
 from nodeprint.report.pages.order import by_harm, class_rank, harm, natural, severity, worst_finding
-from nodeprint.report.pages.tables import span, state_mark, tabulated
+from nodeprint.report.pages.tables import state_mark, tabulated
 from nodeprint.settings.texts import say
 
 #: With more rows of findings than these, nodes share a row by the type of the component, as one in each of 750 nodes is
@@ -108,19 +108,15 @@ def _finding(nodes: Mapping[str, NodeVerdict], words: Callable[[Finding], str]) 
     further = say("row_further", "one" if len(nodes) == 1 else "several", count=more) if more else ""
     sizes = [finding for finding in worst if finding.measurement]
     digits = max((names.digits_beyond(of.effect, of.tolerance) for of in sizes if not of.of_limit), default=1)
-    tolerances = (  # or the limit that a finding is beyond
-        names.quantity(of.peers, names.of_measurement(of.unit, of.measurement))
-        if of.of_limit
-        else names.tolerance(of.tolerance, digits)
-        for of in sorted(sizes, key=lambda of: (of.tolerance, of.peers))
-    )
+    unit = names.of_measurement(first.unit, first.measurement)
+    accepted = [of.peers if of.of_limit else of.tolerance for of in sizes]  # a finding may be beyond a limit
     return Row(
         _rank(outcome, *harm(first), next(iter(nodes))),
         tuple(nodes),
         Mark.of(outcome),
         words(first) + further,
         names.signed_range([finding.effect for finding in sizes], digits),
-        " to ".join(dict.fromkeys(tolerances)),
+        names.between(accepted, lambda of: names.quantity(of, unit) if first.of_limit else names.tolerance(of, digits)),
         action(first, outcome),
         has_figure=True,
     )
@@ -162,8 +158,8 @@ def _spreads(verdict: Verdict) -> Iterator[Row]:
         return
     widest = [spreads[0] for spreads in wide.values()]
     differs = text.sentence(names.listed(map(text.measured, wide)))
-    by = say("spread_row", "by", chips=span([of.chips for of in widest], names.percent))
-    tolerances = span([of.tolerance for of in widest], names.tolerance)
+    by = say("spread_row", "by", chips=names.between([of.chips for of in widest], names.percent))
+    tolerances = names.between([of.tolerance for of in widest], names.tolerance)
     rank = _rank(outcome, 2, widest[0].chips / widest[0].tolerance, "")
     yield Row(rank, (), Mark.of(outcome), differs, by, tolerances, say("spread_row", "action"))
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-import numpy as np
 from msgspec.structs import replace
 
 from nodeprint.data.places import homes
@@ -207,9 +206,3 @@ def without_empty(table: Table) -> Table:
 
 def _without_repeats(rows: list[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...]:
     return tuple(("", *row[1:]) if i and row[0] == rows[i - 1][0] else row for i, row in enumerate(rows))
-
-
-def span(values: Sequence[float], words: Callable[[float], str]) -> str:
-    """A value, or from the lowest to the highest; a verdict of an older version has no ends, which are NaN."""
-    low, high = words(np.nanmin(values)), words(np.nanmax(values))
-    return high if low == high else f"{low.removesuffix('%')} to {high}"

@@ -177,14 +177,11 @@ def limits_of(limits: Sequence[Limit], *, remedied: bool = True) -> str:
     most = max(limits, key=lambda limit: limit.needed)
     words = remedy_words(most.remedy, most.measurement) if remedied and most.remedy else ""
     remedy = f"; {words}".format(needed=most.needed, runs="fewer") if words else ""
-    effects, tolerances = [limit.effect for limit in limits], [limit.tolerance for limit in limits]
-    effect = " to ".join(dict.fromkeys(map(names.percent, (min(effects), max(effects))))).replace("% to", " to")
-    tolerance = " to ".join(dict.fromkeys(names.tolerance(end) for end in (min(tolerances), max(tolerances))))
+    effect, tolerance = names.between([limit.effect for limit in limits], names.percent), names.tolerances(limits)
     if len(limits) > 1:
         of, count = sentence(measured(most.measurement)), len(limits)
         return say("limits_far", measured=of, count=count, effects=effect, tolerances=tolerance, remedy=remedy)
-    key = "limit_far" if most.effect > _FAR * most.tolerance else "limit"
-    return say(key, component_type=_component_type(most), effect=effect, tolerance=tolerance, remedy=remedy)
+    return say("limit_far", component_type=_component_type(most), effect=effect, tolerance=tolerance, remedy=remedy)
 
 
 def note(note: Note) -> str:

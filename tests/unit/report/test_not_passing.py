@@ -32,9 +32,11 @@ def table(nodes: dict[str, NodeVerdict]) -> Table:
 
 def test_nodes_with_the_same_finding_share_a_row_with_the_range_of_their_effects() -> None:
     nodes = {"cn1": slow(0.607), "cn2": slow(0.059), "cn3": slow(0.05, core=3), "cn4": verdicts.node()}
+    nodes |= {f"cn{n}": slow(0.2, core=5, tolerance=n / 100, times_tolerance=4.0) for n in (5, 7, 6)}
     rows = table(nodes).rows
     assert [(row[0], row[2], row[3], row[4]) for row in rows] == [
         ("cn[1-2]", "core-to-core latency of core 12 (CPU 12)", "+5.9 to +60.7%", "4%"),
+        ("cn[5-7]", "core-to-core latency of core 5 (CPU 5)", "+20.0%", "5 to 7%"),
         ("cn3", "core-to-core latency of core 3 (CPU 3)", "+5.0%", "4%"),
     ]
 

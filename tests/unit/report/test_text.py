@@ -12,6 +12,7 @@ from nodeprint.data.places.measured import models
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome, ReasonDetail
 from nodeprint.judge.verdict import Component, Group, Interval, JobEffect, Limit, Reason, Shared, SizeFigure
 from nodeprint.report import names, text
+from nodeprint.report.pages import accepted, method
 from nodeprint.settings.texts import texts
 from tests.support import printed, verdicts
 
@@ -39,11 +40,24 @@ def test_what_cannot_be_resolved_of_a_measurement_for_one_reason_is_a_sentence()
     )
     made = verdicts.verdict()
     notes = text.fleet_notes(replace(made, fleet=replace(made.fleet, limits=limits)))
-    assert "2 kinds of components differences below 27.0 to 133.0% cannot be resolved (tolerances 2% to 4%)" in notes[0]
+    assert "2 kinds of components differences below 27.0 to 133.0% cannot be resolved (tolerances 2 to 4%)" in notes[0]
     assert len(notes) == 2 and "differences below 41.0% cannot be resolved" in notes[1]
     equal = tuple(replace(of, effect=0.127) for of in limits)
     (of_pairs, _) = text.fleet_notes(replace(made, fleet=replace(made.fleet, limits=equal)))
     assert "differences below 12.7% cannot be resolved" in of_pairs
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "1.5 to 2%"), (2, "1.5 to 6.3%")])
+def test_tolerances_have_one_range_in_tables_and_in_sentences(count: int, words: str) -> None:
+    """Tolerances of a component type are a range, of which the limit has the median."""
+    pairs = Limit("core-to-core", "coherence-cas", "class", "class", 0.27, 0.02, tolerance_low=0.015)
+    cores = Limit("core-to-core", "coherence-cas", "core", "core", 1.33, 0.058, tolerance_high=0.063)
+    verdict = verdicts.verdict()
+    verdict = replace(verdict, fleet=replace(verdict.fleet, limits=(pairs, cores)[:count]))
+    (note,) = text.fleet_notes(verdict)
+    assert f"cannot be resolved (tolerance{'s' * (count > 1)} {words})" in note
+    assert accepted.tolerances(verdict)[0].rows[0][1] == words
+    assert method.limit_table(verdict).rows[0][2] == "1.5 to 2%"
 
 
 def test_of_few_nodes_that_differ_none_is_to_be_compared_with_one_that_is_the_same() -> None:
@@ -234,7 +248,9 @@ def test_an_agreement_beyond_its_tolerance_is_the_reason_and_its_remedy_the_acti
     nodes = verdicts.agreement("memory", within=0.06, remedy="nodes", needed=9)
     _, action = text.reason_and_action({"cn1": replace(node, agreements=(runs, nodes))})
     assert "Core-to-core latency: 14 runs are needed" in action
-    assert action.endswith("Memory latency: measure more nodes like these: 9 are needed.")
+    assert action.endswith(
+        "Memory latency: measure more nodes like these: a group of peers needs 9 in all, outliers not counted."
+    )
     reason, _ = text.reason_and_action({"cn1": node, "cn2": replace(node, agreements=(replace(runs, share=2.0),))})
     assert "On 2 nodes, most on cn2: Core-to-core latency: core 12" in reason
 
