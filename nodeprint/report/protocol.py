@@ -1,4 +1,4 @@
-"""The acceptance report of one or several campaigns: measurements, dates, tolerances and outcomes.
+"""The acceptance report of one or several campaigns: measured values, dates, tolerances and outcomes.
 
 Output: a PDF to sign, the applied tolerances as a file, and MANIFEST.sha256 over all evidence. Outcomes come from the
 campaigns' verdicts. A rule over the list of nodes (`decision`) suggests the result; the parties tick the one that they
@@ -23,7 +23,7 @@ from nodeprint.judge import acceptance, of_table
 from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Verdict
 from nodeprint.report import documents, names, text, verdict_files
-from nodeprint.report.pages import not_passing
+from nodeprint.report.pages import medians, not_passing
 from nodeprint.report.pages.accepted import machines, tolerances
 from nodeprint.report.pages.blocks import (
     Block,
@@ -219,7 +219,7 @@ def content(campaigns: Sequence[JudgedCampaign], manifest_text: str, site: SiteT
             Section("System", (FactList(machines(last), 2), _campaigns(campaigns))),
             Section("Decision", (Form(choices=tuple(Decision)), Text(say("protocol", "rule"), quiet=True))),
             Section("Open items", _open_items(campaigns, results)),
-            *(_rules(campaign, several=len(campaigns) > 1) for campaign in campaigns),
+            *(section for of in campaigns for section in _values_and_rules(of, several=len(campaigns) > 1)),
             Section("Files", (Text(say("protocol", "files", count=manifest_text.count("\n"), digest=digest)),)),
             Section("Signatures", (Form(signatures=signing),)),
             Section("All nodes", (_nodes(campaigns, results),), apart=True),
@@ -263,9 +263,14 @@ def _campaigns(campaigns: Sequence[JudgedCampaign]) -> Table:
     return Table(header, tuple(rows), wide=4)
 
 
-def _rules(campaign: JudgedCampaign, *, several: bool) -> Section:
-    """List the rules of a campaign: the definition of SAME, tolerances of deciding metrics with their source, the
-    contract's limits, waivers and repairs."""
+def _values_and_rules(campaign: JudgedCampaign, *, several: bool) -> tuple[Section, Section]:
+    """List the measured values of a campaign, then its rules.
+
+    These are the definition of SAME, tolerances of deciding metrics with their source, the contract's limits, waivers
+    and repairs.
+    """
+    values, of_one = medians.of_fleet(campaign.verdict), f" of {campaign.verdict.campaign}" if several else ""
+    first = Section(f"Measured values{of_one}", (values, Text(say("protocol", "values") if values.rows else "")))
     rules, default = acceptance.rules_of(campaign.folder), acceptance.load()
     digest = hashlib.sha256(_rules_of(campaign).encode()).hexdigest()
     judged_by = campaign.verdict.versions.get("acceptance", "")
@@ -281,8 +286,8 @@ def _rules(campaign: JudgedCampaign, *, several: bool) -> Section:
         limits.append((text.measured(limit.measurement), limit.figure, least, most, limit.reason))
     waivers = tuple((of.node, of.finding, of.reason, of.until.isoformat()) for of in rules.waivers)
     repairs = tuple((repair.node, repair.at, repair.what) for repair in rules.repairs)
-    return Section(
-        f"Tolerances and limits{f' of {campaign.verdict.campaign}' if several else ''}",
+    return first, Section(
+        f"Tolerances and limits{of_one}",
         (
             Text(" ".join(filter(None, (say("method", "same"), *text.based_on(campaign.verdict), words, other)))),
             *tolerances(campaign.verdict),

@@ -76,7 +76,6 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
     disturbed += text.disturbed(verdict)[:_FIRST_NOTES]
     drift = brief.drift(campaign.folder or Path(verdict.campaign), verdict)[:_FIRST_NOTES]
     in_tolerances = Figures(tuple(pictures.in_tolerances(campaign))), medians.differences(verdict.fleet)
-    values = medians.of_groups(verdict) if is_split else medians.on_paper(alike)
     tolerances = (Figures(tuple(pictures.tolerances_map(campaign))), agreement_table(verdict.fleet.agreements))
     return Page(
         "cluster",
@@ -91,7 +90,7 @@ def page(campaign: Campaign, linked: Mapping[str, Reference], most_findings: int
             Section("Nodes that do not pass", (not_passing.table(verdict, linked, anchors),)),
             Section("All nodes against their tolerances", in_tolerances),
             Section("Findings", tuple(_findings(campaign, linked, shown))),
-            Section("Measured values", (values,), early=True),
+            Section("Measured values", (medians.of_fleet(verdict),), early=True),
             *_between_cores(campaign),
             Section("Machines side by side", tuple(_machines(campaign))),
             Section(say("headings", "fleet"), (Bullets(tuple(notes[_FIRST_NOTES:_MOST_NOTES])),)),

@@ -47,14 +47,21 @@ class _Row:
         return f"{self.of} ({self.left_out})" if self.left_out else self.of
 
 
+def of_fleet(verdict: Verdict) -> Table:
+    """The medians that say which performance is accepted: over the compared nodes, of a split fleet of each group."""
+    if verdict.fleet.outcome is FleetOutcome.SPLIT:
+        return of_groups(verdict)
+    # a median over different machines would describe none of them
+    return on_paper({name: node for name, node in verdict.nodes.items() if not node.is_alone})
+
+
 def table(nodes: Mapping[str, NodeVerdict]) -> Table:
     """Every median that several nodes have."""
     return _table(_rows(nodes, lambda _: True))
 
 
 def on_paper(nodes: Mapping[str, NodeVerdict]) -> Table:
-    """The medians that say which performance was accepted: latencies between cores, memory, caches and clock, and the
-    metrics of another tool's table."""
+    """The main medians: latencies between cores, memory, caches and clock, and the metrics of another tool's table."""
     return _table(_rows(nodes, _on_paper(nodes)))
 
 

@@ -17,11 +17,12 @@ from nodeprint.data.store import packed
 from nodeprint.errors import NodeprintError
 from nodeprint.judge import acceptance, of_table
 from nodeprint.judge.outcome import Accepted, Certainty, FleetOutcome, Outcome
-from nodeprint.judge.verdict import Component, Limit, NodeVerdict, Reason
+from nodeprint.judge.verdict import Component, Group, Limit, NodeVerdict, Reason
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import protocol, verdict_files
 from nodeprint.report.pages import accepted, not_passing
 from nodeprint.report.pages.blocks import SiteTexts, word
+from nodeprint.report.pdf import Printer
 from nodeprint.settings.texts import say
 from nodeprint.simulate import Plan
 from tests.support import blocks, verdicts
@@ -220,6 +221,40 @@ def test_open_nodes_of_one_reason_share_a_row_and_all_reasons_have_one(tmp_path:
     rows = blocks.rows(protocol.content([made], "", SiteTexts()), "Open items")
     assert [row["node"] for row in rows[:2]] == ["cn[000-001]", "cn[002-003]"] and len(rows) == 20
     assert "campaign" not in rows[0]
+
+
+def test_signatures_stand_below_the_list_of_files_on_every_length_of_a_page(tmp_path: Path) -> None:
+    need("pdftotext")
+    alone = list[int]()
+    with Printer() as printer:
+        for rows in range(24):
+            reasons = {f"cn{n}": (Reason(MISSED, detail=f"fan {n} is bad"),) for n in range(rows)}
+            nodes = {name: verdicts.node(MISSED, reasons=of, fingerprint={}) for name, of in reasons.items()}
+            verdict = verdicts.verdict({**nodes, "cn98": node(SAME), "cn99": node(SAME)})
+            content = protocol.content([protocol.JudgedCampaign(tmp_path, verdict, "", "", {})], "", SiteTexts())
+            read = subprocess.run(["pdftotext", "-", "-"], input=printer.pdf(content), capture_output=True, check=True)
+            (signed,) = (page for page in read.stdout.decode().split("\f") if "Signatures" in page)
+            alone += [] if "MANIFEST.sha256 lists" in signed else [rows]
+    assert not alone
+
+
+@pytest.mark.parametrize(
+    ("outcome", "headers"),
+    [
+        (FleetOutcome.UNIFORM, {"measurement": "memory bandwidth", "median": "161 GB/s"}),
+        (FleetOutcome.SPLIT, {"medians of the groups": "memory bandwidth", "A": "161 GB/s", "B": "161 GB/s"}),
+    ],
+)
+def test_the_accepted_performance_is_a_table_for_each_campaign(
+    tmp_path: Path, outcome: FleetOutcome, headers: dict[str, str]
+) -> None:
+    made = verdicts.verdict({"cn1": node(SAME), "cn2": node(SAME)})
+    fleet = replace(made.fleet, outcome=outcome, groups=(Group("A", ("cn1",)), Group("B", ("cn2",))))
+    of_each = [replace(made, fleet=fleet, campaign=name) for name in ("first", "second")]
+    content = protocol.content([protocol.JudgedCampaign(tmp_path, of, "", "", {}) for of in of_each], "", SiteTexts())
+    for name in ("first", "second"):
+        rows = blocks.rows(content, f"Measured values of {name}")
+        assert any(headers.items() <= row.items() for row in rows), rows
 
 
 def test_tolerances_of_a_metric_that_decides_are_a_row(tmp_path: Path) -> None:
