@@ -96,13 +96,23 @@ def outside(data: xr.Dataset) -> Bools:
     return np.asarray((np.abs(data.value) > 1) & (data.group == ""))
 
 
+def with_names(data: xr.Dataset) -> Bools:
+    """By row and node whether its name is beside its point: the farthest outside on each side, findings first."""
+    beyond, marked, out = outside(data), data.marked.to_numpy(), np.zeros(data.value.shape, dtype=np.bool_)
+    for row, values in enumerate(data.value.to_numpy()):
+        order = np.lexsort((-np.abs(values), ~marked))
+        for side in (-1, 1):
+            out[row, order[(beyond[row] & (side * values > 0))[order]][:_MOST_NAMED]] = True
+    return out
+
+
 @primitive(lambda data, width: Frame(width, 18.0 if (rows := data.sizes["metric"]) == 1 else 9.0 * rows))
 def differences(ax: Axes, data: xr.Dataset, style: Style) -> None:
     """Draw every node as a point between the tolerances, and those with findings beyond them as triangles.
 
-    The farthest points beyond the tolerances have names.
+    The points of `with_names` have names.
     """
-    values, nodes = data.value.to_numpy(), data.node.to_numpy().tolist()
+    values = data.value.to_numpy()
     names, of_node = data.metric.to_numpy().tolist(), data.group.to_numpy()
     beyond, marked = outside(data), data.marked.to_numpy()
     title = title_of(data.value)
@@ -134,7 +144,7 @@ def differences(ax: Axes, data: xr.Dataset, style: Style) -> None:
             look: dict[str, Any] = {"linestyle": "", "markersize": 2.6, "alpha": 0.75, "rasterized": as_image}
             ax.plot(row[chosen], y[chosen], marker=marker, color=color, label=label, **look)
         ax.plot(row[triangles], y[triangles], linestyle="", marker="^", markersize=4, color=style.color("alarm"))
-        _name(ax, nodes, row, y, np.flatnonzero(beyond[at]), marked, most, style)
+        _name(ax, data.isel(metric=[at]), y, most, style)
     most_letters = max(min(_LETTERS, letters(ax, 0.4, style)), 12)  # of a line, beside which the points have room
     ax.set_yticks(range(len(names)), ["\n".join(wrap(name, most_letters)) for name in names])
     ax.tick_params(axis="y", length=0)
@@ -147,26 +157,20 @@ def differences(ax: Axes, data: xr.Dataset, style: Style) -> None:
         ax.text(side, 1.02, "tolerance", transform=ax.get_xaxis_transform(), **pen)
 
 
-def _name(
-    ax: Axes, nodes: Sequence[str], row: Floats, y: Floats, beyond: Ints, marked: Bools, most: int, style: Style
-) -> None:
-    """Write the names of the nodes that are farthest outside next to them, one below another if they are close.
-
-    Those with findings come first.
-    """
-    names = without_domain(nodes)
-    order = sorted(beyond.tolist(), key=lambda number: (not marked[number], -abs(float(row[number]))))
+def _name(ax: Axes, data: xr.Dataset, y: Floats, most: int, style: Style) -> None:
+    """Write the names of the nodes of a row next to their points, one below another if they are close."""
+    names, marked = without_domain(data.node.to_numpy().tolist()), data.marked.to_numpy()
+    (row,), (beyond,), (has_name,) = data.value.to_numpy(), outside(data), with_names(data)
     below = 1.25 * style.letters_pt * abs(float(np.diff(ax.get_ylim())[0])) / size_pt(ax)[1]
     for side in (-1, 1):
-        farthest = [number for number in order if side * row[number] > 0][:_MOST_NAMED]
-        on_side = sorted(farthest, key=lambda number: float(y[number]))
+        on_side = sorted(np.flatnonzero(has_name & (side * row > 0)).tolist(), key=lambda number: float(y[number]))
         lines = np.arange(len(on_side)) * below
         if on_side:  # as near to their points as leaves each a line
             lines += float(np.mean(y[on_side] - lines))
         for number, line in zip(on_side, lines.tolist(), strict=True):
             # behind every point that is on the line, with a line to its own
-            on_line = [n for n in beyond.tolist() if side * row[n] > 0 and abs(y[n] - line) < below]
-            behind = side * max(abs(float(row[n])) for n in (number, *on_line))
+            on_line = np.abs(row[beyond & (side * row > 0) & (np.abs(y - line) < below)])
+            behind = side * float(max(abs(row[number]), on_line.max(initial=0)))
             color = style.color("alarm" if marked[number] else "ink")
             where: Any = offset_copy(ax.transData, root_of(ax), 5 * side, 0, units="points")
             arrow = {"arrowstyle": "-", "color": color, "linewidth": 0.4, "shrinkA": 0}

@@ -1,8 +1,8 @@
 """The pages of the cluster; they only present the verdict.
 
-Page 1 has the outcome, the acceptance rules and date, the nodes that do not pass with next steps, and the fleet's
-figure. Findings follow with their figures, then groups and matrices, then the method. All tables are in the appendix,
-which only the HTML has.
+Page 1 begins with the outcome, the acceptance rules and date, and the nodes that do not pass with next steps. The
+fleet's figure follows, on page 2 if the list of nodes is long, then findings with their figures, groups and matrices,
+and the method. All tables are in the appendix, which only the HTML has.
 """
 
 from __future__ import annotations

@@ -374,6 +374,8 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
     caption += say("figures", "in_tolerances_marked") if (beyond & marked).any() else ""
     if unmarked := data.node[(beyond & ~marked).any(axis=0)].to_numpy().tolist():
         caption += say("figures", "in_tolerances_unmarked", nodes=_by_outcome(campaign, unmarked))
+    if unnamed := data.node[(beyond & ~differences.with_names(data)).any(axis=0)].to_numpy().tolist():
+        caption += say("figures", "in_tolerances_unnamed", nodes=_by_outcome(campaign, unnamed))
     if gone := [name for name, node in verdict.nodes.items() if node.outcome is Outcome.INTERMITTENT]:
         caption += say("figures", "in_tolerances_gone", nodes=names.shortened(names.nodes(gone), 60))
     yield picture(campaign, CLUSTER, "in-tolerances", differences.differences, data, PAGE, caption)

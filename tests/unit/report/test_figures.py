@@ -26,6 +26,7 @@ from nodeprint.errors import NodeprintError
 from nodeprint.judge.outcome import Outcome
 from nodeprint.judge.verdict import Component, SizeFigure
 from nodeprint.machine.topology.presets import preset
+from nodeprint.report import names
 from nodeprint.report.figures import (
     curves,
     differences,
@@ -609,6 +610,19 @@ def test_a_point_beyond_its_tolerance_without_a_finding_is_named_in_ink() -> Non
         "cn4": STYLE.color("ink"),
         "cn5": STYLE.color("ink"),
     }
+
+
+@pytest.mark.parametrize("far", [3, 4, 7])
+def test_a_point_beyond_its_tolerance_has_its_name_in_the_figure_or_in_the_caption(far: int) -> None:
+    slow = verdicts.finding(0.1, tolerance=0.04)
+    nodes = {f"cn{number}": verdicts.node() for number in range(1, 6)}
+    nodes |= {f"x{n}": verdicts.node(Outcome.SUSPECT, findings=(slow,)) for n in range(1, far + 1)}
+    (drawn,) = pictures.in_tolerances(Campaign(verdicts.verdict(nodes), PackedFleet("main", False, (), ())))
+    named = [name for name in nodes if f">{name}</text>" in drawn.svg]
+    assert named == ["x1", "x2", "x3"]
+    left = names.nodes(name for name in nodes if name.startswith("x") and name not in named)
+    words = f"For some names there is no room at their points: {left} (SUSPECT)."
+    assert drawn.caption.endswith(words if left else "findings beyond these tolerances.")
 
 
 def test_the_names_of_findings_come_before_those_of_farther_dots() -> None:
