@@ -43,7 +43,9 @@ def unchanged(history: NodeHistory) -> str:
     if not is_open(history):
         return say("history", "calm")
     course = history.courses[0]
-    return say("history", "open", component=component_name(course), distance=f"{course.distance[-1]:+.1f}")
+    distance, component = course.distance[-1], component_name(course)
+    side = "above" if distance > 0 else "below"
+    return say("history", "open", component=component, distance=f"{abs(distance):.1f}", side=side)
 
 
 def _is_single(history: NodeHistory) -> bool:
@@ -59,14 +61,14 @@ def is_open(history: NodeHistory) -> bool:
 
 
 def sentence(change: Change, nodes: Sequence[str]) -> str:
-    """A change of one or several nodes: `cn017: core 37 +4.1% since 2026-03-03, with BIOS 1.7 to 1.8`."""
+    """A change of one or several nodes: `cn017: core 37 changed by +4.1% since 2026-03-03`."""
     size = f"{change.effect * 100:+.1f}%" if len(nodes) == 1 else f"{change.effect * 100:+.1f}% (median)"
     alone = "" if change.compared else say("history", "alone")
-    return f"{names.nodes(nodes)}: {component_name(change)} {size} {_when(change)}{alone}{_doubt(change)}"
+    return f"{names.nodes(nodes)}: {component_name(change)} changed by {size} {_when(change)}{alone}{_doubt(change)}"
 
 
 def common(histories: Histories) -> list[str]:
-    """The changes that all nodes share: `all 8 nodes: pairs of all classes +2.0% since 2026-03-03`."""
+    """The changes that all nodes share: `all 8 nodes: the whole node changed by +2.0% since 2026-03-03`."""
     if histories.common is None:
         return []
     return [_of_all(change, len(histories.nodes)) for change in histories.common.changes]
@@ -79,7 +81,7 @@ def _of_all(change: Change, measured: int) -> str:
     ends = names.interval(change.interval.low, change.interval.high, change.effect)
     if change.moves is None:
         size = f"{change.effect * 100:+.1f}% (95% {ends})"
-        return f"{place} {size} {_when(change)}{_doubt(change)}"
+        return f"{place} changed by {size} {_when(change)}{_doubt(change)}"
     moves = change.moves
     return say(
         "history",
@@ -106,7 +108,8 @@ def of_node(change: Change) -> str:
     size = f"{effect} (95% {ends}; tolerance {tolerance})"
     further = f", {names.counted(change.further, 'further component')} with it" if change.further else ""
     alone = "" if change.compared else say("history", "alone")
-    return report_text.sentence(f"{component_name(change)} {size} {_when(change)}{further}{alone}{_doubt(change)}.")
+    place = f"{component_name(change)} changed by {size}"
+    return report_text.sentence(f"{place} {_when(change)}{further}{alone}{_doubt(change)}.")
 
 
 def _when(change: Change) -> str:

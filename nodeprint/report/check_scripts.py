@@ -79,9 +79,9 @@ def file_name(node: str) -> str:
     return f"{stem}-check.sh"
 
 
-def command(node: str, number: int) -> str:
-    """Return the command that checks a finding of a node, by its number; it runs in the report directory."""
-    return f"sh {file_name(node)} {number}"
+def command(node: str, number: int, folder: str = "") -> str:
+    """Return the command that checks a finding of a node, by its number; without `folder` in the report directory."""
+    return f"sh {folder}{file_name(node)} {number}"
 
 
 def again(jobs: Sequence[Job], findings: Sequence[Finding]) -> list[Again]:
@@ -105,7 +105,7 @@ def named_node(name: str, node: NodeVerdict, *, imported: bool) -> NodeVerdict:
     if imported:
         return node
     numbers = {id(finding): number for number, finding in enumerate(node.counted, 1) if finding.expected}
-    checks = {of: command(name, number) for of, number in numbers.items()}
+    checks = {of: command(name, number, "report/") for of, number in numbers.items()}
     findings = (replace(of, check=checks[id(of)]) if id(of) in checks else of for of in node.findings)
     return replace(node, findings=tuple(findings))
 

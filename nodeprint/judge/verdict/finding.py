@@ -83,7 +83,7 @@ class Finding(msgspec.Struct, frozen=True):
     names the campaigns of a baseline if the node is compared with its own past; `peers` is that past then. If several
     components are one finding, `figures_of` is the component with the largest effect, which `value`, `peers` and
     `effect_unit` describe. `expected` has the values for remeasuring it, None if one node is not enough. `check` is the
-    command for it, in the report's directory.
+    command for it, in the campaign's directory.
     """
 
     id: str

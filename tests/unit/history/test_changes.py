@@ -69,6 +69,7 @@ def test_the_command_prints_lines_and_courses(weeks: Path) -> None:
     first, *lines = done.stdout.splitlines()
     assert first == "SIMULATED, not a measurement"
     line = next(line for line in lines if line.startswith("node002: core 17"))
+    assert " changed by +" in line and " changed by +" in lines[0]
     assert "since 2026-01-22 (unchanged 2026-01-15), with BIOS 1.2.3 to 2.1" in line
     assert lines[0].startswith("all 5 nodes: ") and "with Linux kernel 6.1.0-sim to 6.12" in lines[0]
     assert sum(line.split()[:2] == ["all", "nodes"] and "tolerances" in line for line in lines) == 1
@@ -150,7 +151,7 @@ def test_of_one_or_two_nodes_the_whole_node_is_named(nodes: int) -> None:
     of_all, of_nodes = lines(histories(fleets(1, CALM, nodes=nodes, weeks=8, shifts=[Shift(4, 1.04)])))
     assert not of_all
     (line,) = of_nodes
-    assert ": the whole node +" in line and "too few nodes were measured" in line
+    assert ": the whole node changed by +" in line and "too few nodes were measured" in line
 
 
 def test_a_change_of_an_only_node_is_seen_between_two_campaigns() -> None:

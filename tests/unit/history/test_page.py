@@ -35,7 +35,7 @@ def test_html_has_the_changes_in_sentences_and_a_figure_of_each_node(weeks: Path
     assert done.stdout.splitlines()[-1] == f"page: {to}"
     page = to.read_text()
     assert page.count("<svg") == 4 and ">SIMULATED<" in page
-    assert "<li>Core 17 to the cores of the other socket +6" in page
+    assert "<li>Core 17 to the cores of the other socket changed by +6" in page
     assert "since 2026-01-15 (unchanged 2026-01-08), with BIOS 1.2.3 to &lt;b&gt;2.1&lt;/b&gt;" in page
     assert "No component changed permanently by more than its tolerance" in page
     assert "4 campaigns; no component changed" in page

@@ -156,7 +156,11 @@ def test_a_node_beyond_its_tolerance_without_a_shown_change_is_to_be_measured_ag
         "no change is shown yet on cn01, where a component is beyond its tolerance: measure again"
     )
     assert change_sentences.unchanged(histories[0]).startswith(
-        "No change is shown yet: core 17 to the other cores of its socket is +1.5 "
+        "No change is shown yet: the newest value of core 17 to the other cores of its socket is 1.5 tolerances above "
+    )
+    pairs = structs.replace(near, distance=(0.0, -1.84), component=Component("class", "class", {"class": 2}))
+    assert change_sentences.unchanged(structs.replace(histories[0], courses=(pairs,))).startswith(
+        "No change is shown yet: the newest value of pairs of the same CCD is 1.8 tolerances below its first level."
     )
     assert change_sentences.unchanged(histories[1]).startswith("No component changed permanently by more than its")
 

@@ -229,10 +229,12 @@ def test_the_line_of_a_page_survives_copying_and_runs(fleet: Path, tmp_path: Pat
 
 
 def test_every_output_names_the_same_command(fleet: Path, tmp_path: Path) -> None:
-    command = "sh node001-check.sh 1"
+    command = "sh report/node001-check.sh 1"
     facts = json.loads((fleet / "verdict.json").read_text())
     assert facts["nodes"]["node001"]["findings"][0]["check"] == command
-    assert command in (fleet / "verdict.xml").read_text()
+    assert f"To check it: `{command}`." in (fleet / "verdict.xml").read_text()
+    documents.write(fleet, fleet / "report", nodes=["node001"])
+    assert typed(f"{command} 99", fleet, {}).stderr.startswith("usage: sh node001-check.sh"), "it runs from there"
     content = protocol.content(
         [protocol.judged(fleet)], "", documents.Task(fleet, fleet, None, None, False).source.site
     )

@@ -57,6 +57,7 @@ def test_damaged_campaigns_and_those_of_others_are_no_part_of_a_report(weeks: Pa
     of_node = courses.beside(folder / "week03")(["node002"])["node002"]
     assert of_node.course is not None and of_node.course.campaign.values.tolist() == [["week01", "week02", "week03"]]
     assert "since 2026-01-15 (unchanged 2026-01-08), with BIOS 1.2.3 to 2.1" in of_node.sentences[0]
+    assert " changed by +" in of_node.sentences[0]
     written = documents.write(folder / "week03", tmp_path / "out", over_time=courses.beside(folder / "week03"))
     assert "Measured in 2 earlier campaigns (" in written[1].read_text()
 
