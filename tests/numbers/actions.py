@@ -43,8 +43,9 @@ def false_actions(statement: Statement, judged: Sequence[Campaign]) -> Iterator[
             yield f"{node}: {action} is not what its finding or reason stands for"
         outcome = judged[0].nodes[node]["outcome"] if node in judged[0].nodes else ""
         is_first = bool(re.match(r"Confirm it by another job|Next: .*?\bmeasures? it again[^.]*\. Then: ", action))
-        is_said = known and (is_next or "outcome" in cells) and "slow link" not in row
-        if is_said and is_first is not (outcome in _DECIDED_AGAIN[: None if is_next else _OF_FINDINGS]):
+        of_page = is_next or "next" in cells
+        is_said = known and (of_page or "outcome" in cells) and "slow link" not in row
+        if is_said and is_first is not (outcome in _DECIDED_AGAIN[: None if of_page else _OF_FINDINGS]):
             yield f"{node} is {outcome}: whether another job comes first is wrong"
         if (again := re.search(r"NODES=(\S+) measures", action)) and again[1] not in (node, "NAME"):
             yield f"{again[0]}: this is about {node}"

@@ -154,4 +154,4 @@ def tolerances(verdict: Verdict) -> tuple[Table, Text]:
         "its tolerance",
     )
     table = without_empty(Table(header, tuple(rows), "lrrlrr", 3))
-    return table, Text(say("protocol", "ratio") if rows else "", quiet=True)
+    return table, Text(say("tolerance_of_rates") if rows else "", quiet=True)

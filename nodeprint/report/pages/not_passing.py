@@ -80,15 +80,6 @@ def table(verdict: Verdict, linked: Mapping[str, Reference], anchors: Mapping[st
     return tabulated(cells, "lllrrlr")
 
 
-def action(finding: Finding, outcome: Outcome, place: str = "in_table", **values: str) -> str:
-    """Return what to do about a finding of a node: another job if that decides the outcome, then the remedy.
-
-    `place` selects the sentence, which `values` complete.
-    """
-    key = "again" if outcome.entry.again else "after"
-    return say("next_step", place, key, remedy=text.remedy(finding), **values)
-
-
 def _alike(nodes: Mapping[str, NodeVerdict], words: Callable[[Finding], str]) -> list[dict[str, NodeVerdict]]:
     """Nodes by outcome and worst finding: its component in `words`, its direction and what to do, the worst node of
     each set first."""
@@ -117,7 +108,7 @@ def _finding(nodes: Mapping[str, NodeVerdict], words: Callable[[Finding], str]) 
         words(first) + further,
         names.signed_range([finding.effect for finding in sizes], digits),
         names.between(accepted, lambda of: names.quantity(of, unit) if first.of_limit else names.tolerance(of, digits)),
-        action(first, outcome),
+        text.action(first, outcome),
         has_figure=True,
     )
 
@@ -133,7 +124,7 @@ def _links(verdict: Verdict) -> Iterator[Row]:
         node, outcome = str(link.component.where["node"]), OUTCOME_OF[link.state]
         mark = replace(state_mark(link), word=f"{outcome.outcome_class} ({say('messages_of', 'outcome')})")
         differs = text.component_in_words(link), *names.with_tolerance(link.effect, link.tolerance)
-        yield Row(_rank(outcome, *harm(link), node), (node,), mark, *differs, action(link, outcome))
+        yield Row(_rank(outcome, *harm(link), node), (node,), mark, *differs, text.action(link, outcome))
 
 
 def _groups(verdict: Verdict) -> Iterator[Row]:

@@ -19,6 +19,7 @@ from nodeprint.report.text.disturbances import (
     taken_most,
 )
 from nodeprint.report.text.finding_sentences import (
+    action,
     component_in_words,
     component_type_in_words,
     finding_details,

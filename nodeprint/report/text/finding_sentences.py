@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from nodeprint.data.places import homes
 from nodeprint.data.places.measured import is_metric, models
 from nodeprint.errors import printable
-from nodeprint.judge.outcome import Certainty
+from nodeprint.judge.outcome import Certainty, Outcome
 from nodeprint.judge.verdict import Evidence, Finding, JobEffect
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
@@ -184,12 +184,21 @@ def runs_beyond(finding: Finding) -> str:
 
 
 def remedy(finding: Finding) -> str:
-    """Return the next step for a finding."""
+    """Return what removes the cause of a finding."""
     if finding.state is Certainty.MISMATCH:
         return say("remedy_of_few")
     remedies, term = texts()["remedies"], terms().get(finding.component.term)
     of_term = term.remedy if term is not None else remedies.get(finding.component.term)
     return str(remedies.get(finding.remedy) or of_term or remedies["other"])
+
+
+def action(finding: Finding, outcome: Outcome, place: str = "in_table", **values: str) -> str:
+    """Return what to do about a finding of a node: another job if that decides the outcome, then the remedy.
+
+    `place` selects the sentence, which `values` complete.
+    """
+    key = "again" if outcome.entry.again else "after"
+    return say("next_step", place, key, remedy=remedy(finding), **values)
 
 
 def evidence(seen: Evidence) -> str:

@@ -9,13 +9,17 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from nodeprint.report.pages.common import finding_block
 
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome, ReasonDetail
 from nodeprint.judge.verdict import Component, Disturbance, NodeVerdict, Reason, Spread
 from nodeprint.report import documents, pdf, text, verdict_files
 from nodeprint.report.pages import not_passing
 from nodeprint.report.pages.blocks import Mark, Table
+from nodeprint.report.pages.judged_campaign import Campaign
 from tests.support import verdicts
+from tests.support.fleets import judged
+from tests.support.fleets import made as simulated
 from tests.support.real_parts import need
 
 
@@ -28,6 +32,17 @@ def slow(effect: float, core: int = 12, **changes: object) -> NodeVerdict:
 
 def table(nodes: dict[str, NodeVerdict]) -> Table:
     return not_passing.table(verdicts.verdict(nodes), {}, {})
+
+
+@pytest.mark.parametrize("outcome", [Outcome.SUSPECT, Outcome.DEVIATES])
+def test_a_node_report_says_what_page_1_says_is_to_be_done(outcome: Outcome) -> None:
+    defect, name = "node003: core 17 +12%", "node003"
+    verdict = judged(defect).verdict
+    verdict = replace(verdict, nodes={**verdict.nodes, name: replace(verdict.nodes[name], outcome=outcome)})
+    (row,) = not_passing.table(verdict, {}, {}).rows
+    block = finding_block(Campaign(verdict, simulated(defect)), name, verdict.nodes[name].counted[0], 1, {})
+    assert dict(block.facts)["next"] == row[5]
+    assert str(row[5]).startswith("Confirm it by another job. Then: Look for") is (outcome is Outcome.SUSPECT)
 
 
 def test_nodes_with_the_same_finding_share_a_row_with_the_range_of_their_effects() -> None:
