@@ -262,6 +262,7 @@ def _matrix(
     return [
         *structure,
         Figures((*shown, *difference, *counted)),
+        _of_job(verdict, campaign.shown_job(node, name)),
         *([_messages(levels, node, jobs)] if messages else []),
         Bullets(tuple(structure_sentences.placement_of_node(levels, node, verdict.fingerprint)), bool(verdict.counted)),
         Bullets(tuple(quadrants), bool(verdict.counted)),
@@ -269,6 +270,12 @@ def _matrix(
         class_table(() if any(isinstance(block, Table) for block in structure) else classes),
         Figures((*blocks, *plan)),
     ]
+
+
+def _of_job(verdict: NodeVerdict, job: str = "") -> Text:
+    """Name the job of figures and sentences, `job` or the newest, whose values are not the medians over several."""
+    jobs = verdict.jobs
+    return Text(say("of_one_job", job=job or jobs[-1], jobs=jobs) if len(jobs) > 1 else "", quiet=True)
 
 
 def _messages(levels: NodeLevels, node: str, jobs: Sequence[Job]) -> FactList:
@@ -338,7 +345,8 @@ def _cells(campaign: Campaign, node: str, verdict: NodeVerdict, jobs: Sequence[J
     main = tuple(of for of in figures if of not in few)
     # the values of a few CPUs are also in a table
     shown = (Figures(main), Figures(few, dispensable=True)) if len(few) < len(figures) else (Figures(few),)
-    return main_cells(verdict), *shown, further_cells(verdict), Bullets(sentences), *mapped_twice(cells)
+    of_job = (_of_job(verdict),) if figures or sentences else ()
+    return main_cells(verdict), *of_job, *shown, further_cells(verdict), Bullets(sentences), *mapped_twice(cells)
 
 
 def _runs(jobs: Sequence[Job], verdict: NodeVerdict) -> Table:

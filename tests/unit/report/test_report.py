@@ -27,11 +27,13 @@ from nodeprint.machine.topology.presets import preset
 from nodeprint.report import documents, names, pdf, text, verdict_files
 from nodeprint.report.pages import accepted, cluster, medians, method
 from nodeprint.report.pages import node as node_pages
-from nodeprint.report.pages.blocks import FindingBlock, Page, Reference, Table
+from nodeprint.report.pages.blocks import FindingBlock, Page, Reference, Table, Text
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.tables import class_table, finding_numbers, state_mark
+from nodeprint.settings.texts import say
 from nodeprint.simulate import Plan
 from tests.support import verdicts
+from tests.support.fleets import judged, made
 from tests.support.real_parts import need
 
 HOSTILE = [
@@ -319,6 +321,23 @@ def test_pages_of_a_table_have_the_values_of_its_metrics() -> None:
     table = medians.on_paper({f"cn{n}": verdicts.node(cells=(cell,)) for n, cell in enumerate(cells)})
     assert table.rows[-1][0] == "gb_per_s"
     assert {"101 GB/s", "100 GB/s", "cn0", "102 GB/s", "cn2"} <= {str(cell) for cell in table.rows[-1]}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_figures_and_sentences_name_their_job_beside_medians_of_several(jobs: int) -> None:
+    """Their values are those of one job: 46.9 GB/s beside a median of 47.0 GB/s."""
+    changes: Any = {"jobs": jobs, "nodes": 3, "cells": True, "machine": "naples-2x32"}
+    campaign = Campaign(judged(**changes).verdict, made(**changes))
+    page = node_pages.page(campaign, "node001", [])
+    said = {
+        section.title: block.text
+        for section in page.sections
+        for block in section.blocks
+        if isinstance(block, Text) and block.text.startswith("Figures and sentences")
+    }
+    words = "Figures and sentences here are of job2. Medians in tables are over 2 jobs."
+    titles = ("headings", "pairs"), ("headings", "cells")
+    assert said == ({say(*key): words for key in titles} if jobs > 1 else {})
 
 
 def test_configuration_differences_are_listed() -> None:
