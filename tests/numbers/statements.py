@@ -155,7 +155,9 @@ def _of_paper(file: str, text: str, artifacts: Mapping[str, str]) -> Iterator[St
         if not re.search(r"\d", line):
             header = cells
         elif not (_LAYOUT.fullmatch(line) or line in shown or all(len(cell) > 3 and cell in shown for cell in cells)):
-            headers = header if len(header) == len(cells) else [""] * len(cells)
+            # the share of the peak, which is the last cell, is empty in most rows
+            is_whole = len(header) == len(cells) or (len(header) == len(cells) + 1 and header[-1] == "% of peak")
+            headers = header[: len(cells)] if is_whole else [""] * len(cells)
             rest = [(head, cell) for head, cell in zip(headers, cells, strict=True) if not _is_layout(cell)]
             below = " | ".join(lines[at + 1 : at + 4])
             if rest:
