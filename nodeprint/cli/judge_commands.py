@@ -172,10 +172,10 @@ def drift(
     acceptance: _Accepted = None,
     json: Json = False,
 ) -> None:
-    """Print settings in which nodes differ from the majority.
+    """Print settings in which nodes differ from the other nodes.
 
-    Compares firmware, operating system and settings of each node with those of most nodes. No measurement is needed. A
-    hard field means another configuration, which is judged separately. A soft field is a warning.
+    Compares firmware, operating system and settings of each node with the most frequent ones. It needs no
+    measurement. A hard field means another configuration, which is judged separately. A soft field is a warning.
     """
     from nodeprint.data.store import packing, surveyed_nodes
     from nodeprint.judge import acceptance as rules

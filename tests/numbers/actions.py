@@ -229,7 +229,7 @@ def false_settings(statements: Iterable[Statement], campaign: Campaign) -> Itera
         counts = Counter(values.values()).most_common()
         if len(counts) < 2 or field.name == "serials":
             continue
-        row = rows.get(label(field.name), {"most nodes": "", "other nodes": "nothing", "must agree": ""})
+        row = rows.get(label(field.name), {"most frequent": "", "other nodes": "nothing", "must agree": ""})
         listed = dict(re.findall(r"(\S[^;]*?): ([\w.,\[\]-]+)(?:; |$)", row["other nodes"]))
         nodes = {
             value: sorted(name for word in re.split(r",(?![^\[]*\])", of) for name in unfolded(word) or [word])
@@ -237,13 +237,13 @@ def false_settings(statements: Iterable[Statement], campaign: Campaign) -> Itera
         }
         expected = {value[:60]: sorted(name for name in values if values[name] == value) for value, _ in counts[1:5]}
         usual = f"{counts[0][0][:60]} ({counts[0][1]})"
-        if nodes != expected or row["most nodes"] != usual or (row["must agree"] == "yes") is not field.hard:
-            yield f"{label(field.name)}: {row['most nodes']}; {row['other nodes']}, and not {usual}; {expected}"
+        if nodes != expected or row["most frequent"] != usual or (row["must agree"] == "yes") is not field.hard:
+            yield f"{label(field.name)}: {row['most frequent']}; {row['other nodes']}, and not {usual}; {expected}"
     extra = rows.keys() - {label(field.name) for field in FIELDS}
     yield from (f"{field} is no setting" for field in extra)
 
 
-_OWN = re.compile(r"(?P<own>[^;:(]+?) \(most nodes: (?P<usual>[^)]*)\)")
+_OWN = re.compile(r"(?P<own>[^;:(]+?) \(other nodes: (?P<usual>[^)]*)\)")
 
 
 def false_differences(statement: Statement, campaign: Campaign) -> Iterator[str]:

@@ -280,7 +280,7 @@ def _outcomes(statement: Statement, campaign: Campaign) -> Iterator[str]:
     outcomes = {name: f"{node['class']} ({node['outcome']})" for name, node in campaign.nodes.items()}
     for match in re.finditer(r"\b[A-Z][A-Z ]*[A-Z] \([A-Z][A-Z ]*[A-Z]\)", statement.text):
         for node in _nodes_of(statement, match, outcomes):
-            if match[0] not in (outcomes[node], "WARN (SPLIT)"):  # the second is of a group, whose nodes have their own
+            if match[0] != outcomes[node]:
                 yield f"{node} is {outcomes[node]}, not {match[0]}"
 
 

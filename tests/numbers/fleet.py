@@ -257,7 +257,7 @@ def _fabric(fabric: Json, at: int) -> Iterator[Fact]:
 
 #: A value of the survey stands in a row with its name, or behind it.
 _SURVEYED = (
-    r"^(?!nodes|passes|runs|pairs|measured|processors:|memory:)[^:]+: (.*\D)?$|(is|have|cores|CPUs|L3) $|most nodes: $"
+    r"^(?!nodes|passes|runs|pairs|measured|processors:|memory:)[^:]+: (.*\D)?$|(is|have|cores|CPUs|L3) $|other nodes: $"
 )
 
 

@@ -175,7 +175,7 @@ _FALSE = {
     "a confirmed finding is to be confirmed": ("confirmed", ">Look for", ">Confirm it by another job. Then: Look for"),
     "a node of another configuration has the action of one that was not measured": (
         "harvested",
-        "Give it the settings of most nodes and measure it again, or measure more nodes like it.",
+        "Give it the settings of the other nodes and measure it again, or measure more nodes like it.",
         "Remove the cause and measure it.",
     ),
     "an acceptance report has the action of another reason": ("confirmed", "No action is needed until", "Wait until"),
@@ -204,7 +204,7 @@ _FALSE = {
     "a setting is of another node": ("configuration", "0x1234: node001", "0x1234: node002"),
     "a setting lacks a node": ("split", "0x830107c: node[004-007]", "0x830107c: node[004-006]"),
     "a setting that differs is in no table": ("harvested", ">cores per L3<", ">boost<"),
-    "a setting of a node is that of most": ("harvested", "cores 6 (most nodes: 8)", "cores 8 (most nodes: 6)"),
+    "a setting of a node is that of most": ("harvested", "cores 6 (other nodes: 8)", "cores 8 (other nodes: 6)"),
 }
 
 

@@ -453,8 +453,8 @@ def test_facts_name_what_drifted_and_hold_no_serial_numbers(house: Path, site: P
     login(site, house, "nodeprint", "discover", "--config", "facts.yaml")
     playbook(site, house, "facts", "-e", f"nodeprint_campaign={house}/results/facts")
     said = login(site, house, "nodeprint", "drift", "results/facts")
-    assert "cn02: kernel parameters is vm.swappiness=7, most nodes have vm.swappiness=" in said
-    assert 'cn03: kernel command line is quiet rd.password=* "a b\'s", most nodes have' in said
+    assert "cn02: kernel parameters is vm.swappiness=7, other nodes have vm.swappiness=" in said
+    assert 'cn03: kernel command line is quiet rd.password=* "a b\'s", other nodes have' in said
     with tarfile.open(house / "results/facts/nodes/cn03/job1/survey.tar.gz") as survey:
         cmdline = survey.extractfile("proc/cmdline")
         hidden = b'quiet BOOTIF=* ip=* root=UUID=* rd.password=* "a b\'s"\n'

@@ -198,6 +198,12 @@ class FleetVerdict(msgspec.Struct, frozen=True):
         msgspec.structs.force_setattr(self, "outcome_class", of_fleet)
 
     @property
+    def split_groups(self) -> tuple[Group, ...]:
+        """The groups of a split fleet without those that are compared with no other group."""
+        compared = {group.than for group in self.groups} if self.outcome is FleetOutcome.SPLIT else set()
+        return tuple(of for of in self.groups if compared and (of.component is not None or of.name in compared))
+
+    @property
     def wide_spreads(self) -> dict[str, list[Spread]]:
         """By measurement the wide spreads, the widest in tolerances first."""
         out: dict[str, list[Spread]] = {}

@@ -99,7 +99,7 @@ def recheck(verdict: Verdict) -> list[str]:
 
 
 def drift(folder: Path, verdict: Verdict) -> list[str]:
-    """Return the settings in which nodes differ from the majority, those of the same nodes in one sentence."""
+    """Return the settings in which nodes differ from the others, those of the same nodes in one sentence."""
     settings: dict[str, list[str]] = {}
     for name, of_node in sorted(verdict.nodes.items()):
         for warning in of_node.warnings:

@@ -215,7 +215,7 @@ def _unmeasured(nodes: Mapping[str, NodeVerdict]) -> list[Block]:
 
 
 def differences(nodes: Mapping[str, NodeVerdict]) -> Table:
-    """List fingerprint fields that differ: the majority's value, and the nodes with each other value."""
+    """List fingerprint fields that differ: the most frequent value, and the nodes with each other value."""
     rows: list[tuple[Cell, ...]] = []
     for field in (field for field in FIELDS if field.name not in ("serials", "ppin")):
         values = {n: str(value) for n, node in nodes.items() if (value := node.fingerprint.get(field.name))}
@@ -225,7 +225,7 @@ def differences(nodes: Mapping[str, NodeVerdict]) -> Table:
             listed += [f"and {len(other_values) - 4} more values"] if len(other_values) > 4 else []
             hard = "yes" if field.hard else ""
             rows.append((label(field.name), hard, f"{usual[:60]} ({count})", "; ".join(listed)))
-    return Table(("field", "must agree", "most nodes", "other nodes"), tuple(rows), "llll", 3)
+    return Table(("field", "must agree", "most frequent", "other nodes"), tuple(rows), "llll", 3)
 
 
 def _warnings(nodes: Mapping[str, NodeVerdict]) -> list[Block]:

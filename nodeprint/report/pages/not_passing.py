@@ -128,18 +128,22 @@ def _links(verdict: Verdict) -> Iterator[Row]:
 
 
 def _groups(verdict: Verdict) -> Iterator[Row]:
-    groups = verdict.fleet.groups if verdict.fleet.outcome is FleetOutcome.SPLIT else ()
-    by_name, mark = {group.name: group for group in groups}, Mark.of(Outcome.SPLIT)
+    """A row for the nodes of each group of a split fleet that have no finding of their own."""
+    groups, mark = verdict.fleet.split_groups, Mark.of(Outcome.SPLIT)
+    by_name = {group.name: group for group in groups}
     for number, group in enumerate(groups):
-        rank = _rank(Outcome.SPLIT, 3, len(groups) - number, group.nodes[0])
+        nodes = tuple(name for name in group.nodes if verdict.nodes[name].outcome is Outcome.SPLIT)
+        if not nodes:
+            continue
+        rank = _rank(Outcome.SPLIT, 3, len(groups) - number, nodes[0])
         words = {"name": group.name, "fields": text.goes_with(group)}
         if group.component is None:
             first = say("split_row", "first", **words)
-            yield Row(rank, group.nodes, mark, first, action=say("split_row", "compare"))
+            yield Row(rank, nodes, mark, first, action=say("split_row", "compare"))
         else:
             differs = say("split_row", "apart", place=text.place(group), **words)
             sizes = names.with_tolerance(group.effect, group.tolerance)
-            yield Row(rank, group.nodes, mark, differs, *sizes, text.to_do(group, by_name[group.than]))
+            yield Row(rank, nodes, mark, differs, *sizes, text.to_do(group, by_name[group.than]))
 
 
 def _spreads(verdict: Verdict) -> Iterator[Row]:

@@ -94,8 +94,12 @@ def headline_of(verdict: Verdict) -> str:
         "within": say("within", agreements=agreements) if agreements else "",
         "unapplied": say("unapplied", limits=unapplied) if unapplied else "",
     }
+    counts = {
+        "same": fleet.counts.get(Outcome.SAME, 0),
+        "split": sum(len(group.nodes) for group in fleet.split_groups),
+    }
     match = "matches" if fleet.nodes == 1 else "match"
-    return say("fleet", fleet.outcome, fleet=fleet, same=fleet.counts.get(Outcome.SAME, 0), match=match, **ends)
+    return say("fleet", fleet.outcome, fleet=fleet, match=match, **counts, **ends)
 
 
 def not_same(verdict: Verdict, with_findings: Mapping[str, Finding]) -> list[str]:

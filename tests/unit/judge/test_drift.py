@@ -52,7 +52,7 @@ def test_setup_facts_name_the_host_that_differs(tmp_path: Path, capsys: pytest.C
     quotes = "ro \"quiet' $(reboot) \x1b[31m"
     folder = captures(tmp_path / "facts", cn01={}, cn02={"ansible_bios_version": quotes}, cn03={})
     assert drift(capsys, folder).splitlines()[0] == (
-        "cn02: BIOS is ro \"quiet' $(reboot) ?[31m, most nodes have 2.3.4 (soft)"
+        "cn02: BIOS is ro \"quiet' $(reboot) ?[31m, other nodes have 2.3.4 (soft)"
     )
     assert json.loads(drift(capsys, folder, "--json"))["nodes"]["cn02"][0]["key"] == "bios"
 
@@ -90,7 +90,7 @@ def test_a_host_that_was_not_achieved_is_named(tmp_path: Path, capsys: pytest.Ca
 def test_a_cache_of_facts_is_a_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "cn01").write_text(json.dumps(SETUP))
     (tmp_path / "cn02").write_text(json.dumps(SETUP | {"ansible_kernel": "6.2"}))
-    assert "cn02: Linux kernel is 6.2, most nodes have 6.1.0-18-amd64 (soft)" in drift(capsys, tmp_path)
+    assert "cn02: Linux kernel is 6.2, other nodes have 6.1.0-18-amd64 (soft)" in drift(capsys, tmp_path)
 
 
 def test_a_file_that_is_no_capture_is_named(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_nodes_that_were_only_surveyed(tmp_path: Path, capsys: pytest.CaptureFix
     said = drift(capsys, campaign).splitlines()
     assert said.pop(0).startswith(f"cn04: unknown: {campaign}/nodes/cn04/job1/survey.tar.gz: ")
     assert said.pop(0) == "cn05: unknown: it was not surveyed"
-    assert said[0] == "cn02: kernel parameters: vm.swappiness=10, most nodes have vm.swappiness=60 (soft)"
+    assert said[0] == "cn02: kernel parameters: vm.swappiness=10, other nodes have vm.swappiness=60 (soft)"
     assert len(said) == 2
 
     # the next day
@@ -130,9 +130,9 @@ def test_nodes_that_were_only_surveyed(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_of_long_lists_only_what_differs_is_said() -> None:
     more = FieldDifference("modules", "lustre nvidia", "lustre", False)
-    assert more.text == "kernel modules: nvidia, which most nodes do not have"
+    assert more.text == "kernel modules: nvidia, which other nodes do not have"
     less = FieldDifference("pcie_links", "a x16", "a x16, b x8", False)
-    assert less.text == "PCIe links: not b x8, which most nodes have"
+    assert less.text == "PCIe links: not b x8, which other nodes have"
     assert set(fingerprint.LISTS) <= fingerprint.DRIFT
 
 

@@ -180,7 +180,7 @@ def test_settings_that_differ_are_on_page_1_as_on_the_terminal() -> None:
     sentences = [item for block in first.blocks if isinstance(block, Bullets) for item in block.items]
     (bios, microcode) = brief.drift(Path(verdict.campaign), verdict)
     assert {bios, microcode} <= set(sentences) & set(brief.remarks(Path(verdict.campaign), verdict))
-    assert bios.startswith("cn[2-4] differ from the majority in BIOS;") and "cn[2-3] differ" in microcode
+    assert bios.startswith("cn[2-4] differ from the other nodes in BIOS;") and "cn[2-3] differ" in microcode
 
 
 def test_control_nodes_of_a_recheck_are_named_as_such() -> None:

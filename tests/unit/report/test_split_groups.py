@@ -9,12 +9,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from nodeprint.data.store.packed import PackedFleet
-from nodeprint.judge.outcome import FleetOutcome, Outcome
+from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Component, Group, Interval, Reason, Verdict
 from nodeprint.report import protocol, text, verdict_files
 from nodeprint.report.figures import differences
 from nodeprint.report.pages import medians, node, not_passing
-from nodeprint.report.pages.blocks import SiteTexts, Table
+from nodeprint.report.pages.blocks import Mark, SiteTexts, Table
 from nodeprint.report.pages.judged_campaign import Campaign
 from tests.support import blocks, printed, verdicts
 
@@ -104,6 +104,31 @@ def test_what_groups_reach_of_what_is_possible_is_said_where_they_differ() -> No
 
 def page_1(verdict: Verdict) -> Table:
     return not_passing.table(verdict, {}, {})
+
+
+def test_the_first_line_counts_the_nodes_of_the_groups_that_split_a_fleet() -> None:
+    """Six nodes "formed" groups of three and two, as one was not measured; nine include three of another processor."""
+    verdict = split(away=replace(AWAY, nodes=("cn3", "cn4")))
+    nodes = {**verdict.nodes, "cn5": verdicts.node(Outcome.NOT_MEASURED)}
+    assert text.headline_of(replace(verdict, nodes=nodes)).startswith("5 of 6 nodes form 2 groups without a two-thirds")
+    others = Group("C", ("cn6", "cn7", "cn8"))
+    fleet = replace(split().fleet, nodes=9, groups=(FIRST, AWAY, others))
+    nodes = {**split().nodes, **{name: verdicts.node(group="C") for name in others.nodes}}
+    verdict = replace(verdict, fleet=fleet, nodes=nodes)
+    assert text.headline_of(verdict) == "6 of 9 nodes form 2 groups without a two-thirds majority"
+    assert [row[0] for row in page_1(verdict).rows] == ["cn[0-2]", "cn[3-5]"], "others match their peers"
+
+
+def test_a_node_of_a_group_has_one_row_by_its_outcome() -> None:
+    """A node with a finding had the row of its group, too, so that rows had more nodes than the counts."""
+    verdict = split()
+    finding = verdicts.finding(state=Certainty.MISMATCH)
+    own = verdicts.node(Outcome.MISMATCH, group="B", findings=(finding,), reasons=(Reason(Outcome.MISMATCH),))
+    rows = page_1(replace(verdict, nodes={**verdict.nodes, "cn4": own})).rows
+    expected = {"cn[0-2]": Outcome.SPLIT, "cn[3,5]": Outcome.SPLIT, "cn4": Outcome.MISMATCH}
+    assert {row[0]: row[1] for row in rows} == {name: Mark.of(outcome) for name, outcome in expected.items()}
+    every = {name: replace(own, group=of.group) for name, of in verdict.nodes.items()}
+    assert {row[1] for row in page_1(replace(verdict, nodes=every)).rows} == {Mark.of(Outcome.MISMATCH)}
 
 
 def test_page_has_the_numbers_of_a_group_and_their_quotient_is_the_printed_factor() -> None:
