@@ -451,14 +451,17 @@ class Deviations(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def in_unit(self) -> tuple[Floats, Floats]:
-        """The values of the node and of its peers (row, component), in the measurement's unit."""
+        """The values of the node and of its peers (row, component), in the measurement's unit.
+
+        Their difference is the same for two nodes that are each other's only peer.
+        """
         terms, levels, difference = self.terms, self.matrix.levels, self.difference
         if terms.share:
             peers_have = np.broadcast_to(levels, difference.shape)
             return peers_have + np.expm1(difference) * (terms.floor + peers_have), peers_have
         relative = np.expm1 if terms.scale == "log" else np.asarray
-        value = levels * (1 + relative(self.means))
-        return value, np.asarray(value / (1 + relative(difference)))
+        value, peers = (levels * (1 + relative(of)) for of in (self.means, self.means - difference))
+        return value, np.asarray(peers)
 
 
 class Spreads(msgspec.Struct, frozen=True, dict=True):

@@ -143,7 +143,7 @@ def _finding(row: Deviations, cause: Cause, state: Certainty, node: PackedNode) 
         interval=Interval(low, high),
         half_95=(high_95 - low_95) / 2,
         tolerance=tolerance,
-        tolerance_unit=tolerance if matrix.terms.share else tolerance * peers,
+        tolerance_unit=tolerance * (value - peers) / relative,
         times_tolerance=abs(relative) / tolerance,
         value=value,
         peers=peers,

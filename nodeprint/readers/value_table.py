@@ -16,7 +16,7 @@ from nodeprint.errors import NodeprintError, printable
 from nodeprint.readers import copied_values, node_pairs, units
 from nodeprint.readers.node_pairs import Pairs
 from nodeprint.readers.tool_output import ToolValue
-from nodeprint.settings.texts import say
+from nodeprint.settings.texts import counted, say
 
 #: Values of one metric at one place are not so many times as large on one node as on another, but in another unit.
 _MIXED = 300.0
@@ -107,7 +107,9 @@ def differing_settings(fields: Mapping[str, Mapping[str, str]]) -> list[str]:
         ]
         if others and count <= len(others):
             kinds = Counter(values.values()).most_common()
-            listed = ", ".join(f"{printable(value, 30)} on {number} nodes" for value, number in kinds[:_MOST_NAMED])
+            listed = ", ".join(
+                f"{printable(value, 30)} on {counted(number, 'node')}" for value, number in kinds[:_MOST_NAMED]
+            )
             if len(kinds) < len(values):
                 notes.append(f"{printable(name, 40)} differs between nodes: {listed}")
         elif others:

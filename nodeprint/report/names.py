@@ -15,6 +15,7 @@ from nodeprint.data.places.measured import models
 from nodeprint.errors import printable
 from nodeprint.judge.verdict import CellFigure, ClassFigure, Component, Limit
 from nodeprint.machine.topology.level_names import level_name
+from nodeprint.settings import texts as sentences
 from nodeprint.settings.texts import FORMATS, say, texts
 
 Where = Mapping[str, int | str]
@@ -35,6 +36,8 @@ _UNITS: Mapping[str, tuple[float, str]] = {"Hz": (1e9, "GHz"), "B/s": (1e9, "GB/
 
 # --- lists ---
 
+counted = sentences.counted
+
 
 def nodes(names: Iterable[str]) -> str:
     """Return nodes as a compact list in the syntax of Slurm and ClusterShell: `cn[001-004],gpu7`."""
@@ -42,11 +45,6 @@ def nodes(names: Iterable[str]) -> str:
     plain = [name for name in names if _FOLDABLE.fullmatch(name)]
     others = [printable(name, 80) for name in names if not _FOLDABLE.fullmatch(name)]
     return ",".join([*filter(None, [str(NodeSet.fromlist(plain))]), *others])
-
-
-def counted(count: int, what: str, several: str = "") -> str:
-    """`1 node`, `2 nodes`."""
-    return f"{count} {what if count == 1 else several or f'{what}s'}"
 
 
 def message_size(message_bytes: float | None) -> str:
@@ -410,13 +408,7 @@ def runs(names: Sequence[str]) -> str:
 # --- formats of sentences ---
 
 
-def _counted(values: int | Collection[object], words: str) -> str:
-    noun, _, several = words.partition("/")
-    return counted(values if isinstance(values, int) else len(values), noun, several)
-
-
 FORMATS.update(
-    counted=_counted,
     listed=listed,
     moment=moment,
     nodes=nodes,

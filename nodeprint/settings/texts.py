@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from pathlib import Path
 from string import Formatter
@@ -13,6 +13,19 @@ from nodeprint.settings import checked_yaml, sources
 #: Formats of values by name: `{spread.runs:percent}`, `{nodes:counted node}`. The modules that know how a kind of value
 #: is printed add theirs; the words behind the name are their further argument.
 FORMATS: dict[str, Callable[..., str]] = {}
+
+
+def counted(count: float, what: str, several: str = "") -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{count:.10g} {what if count == 1 else several or f'{what}s'}"
+
+
+def _counted(values: float | Collection[object], words: str) -> str:
+    noun, _, several = words.partition("/")
+    return counted(len(values) if isinstance(values, Collection) else values, noun, several)
+
+
+FORMATS["counted"] = _counted
 
 
 class _Sentences(Formatter):

@@ -14,9 +14,9 @@ def _headers(campaign: Campaign) -> Iterator[Fact]:
     for header in campaign.headers:
         if hz := (header.get("clock") or {}).get("hz"):
             yield Fact(hz, "Hz", r"tsc, $|clock: $|^clock: \S+, $")
-        for key, right in (("lines", " per pass"), ("batches", " batches per line")):
+        for key, left, right in (("lines", "", " per pass"), ("batches", "batches per line: $", "")):
             if isinstance(header.get(key), int):
-                yield Fact(header[key], "", "", right)
+                yield Fact(header[key], "", left, right)
         if isinstance(header.get("batches"), int):
             yield Fact(header["batches"], "", r"^(samples: )?$")
         if header.get("message_bytes"):

@@ -76,7 +76,8 @@ class Finding(msgspec.Struct, frozen=True):
     effect. For a rate with a tolerance of 10%, it is 10% higher or 9.1% lower. `times_tolerance` is the effect in
     tolerances.
 
-    `value` and `peers` are the measured values in those jobs or runs, in `unit`. `pairs` has its pairs of CPUs by their
+    `value` and `peers` are the measured values in those jobs or runs, in `unit`. `peer` names the peer if the node has
+    only one; the effect of a latency is relative to the middle of both then. `pairs` has its pairs of CPUs by their
     first CPU; `cells` has its cells for other measurements. `worse`: on the bad side. `consistent_with` and `evidence`
     are keys with their values, never sentences. `shared_by` are other nodes with the same difference. `error`
     (relative), `degrees` of freedom and `tail` determine the interval; they are 0 if no interval decided. `baseline`
@@ -115,6 +116,7 @@ class Finding(msgspec.Struct, frozen=True):
     degrees: float = 0.0
     tail: float = 0.0
     baseline: str = ""
+    peer: str = ""
     figures_of: Component | None = None
     expected: Expected | None = None
     check: str = ""

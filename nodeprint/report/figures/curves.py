@@ -24,7 +24,7 @@ from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.strips import dim_name
 from nodeprint.report.figures.style import Style
 from nodeprint.report.message_rates import messages_at_once
-from nodeprint.report.names import binary_size, row, shortened
+from nodeprint.report.names import binary_size, counted, row, shortened
 from nodeprint.settings.texts import say
 
 #: A line of the node, of its peers, or one beside another line, which is thin and has no points.
@@ -159,7 +159,7 @@ def over(levels: NodeLevels, node: str, dim: str, *, peers: Sequence[str] = ()) 
         name = ", ".join(quantity.names[word][at] for word, at in zip(words, kind.tolist(), strict=False)) or node
         each.append(_line(row(name), x[of_kind], values[of_kind][None]))
         if len(others) and len(words) == 0:
-            each.append(_line(f"{len(others)} peers", x[of_kind], others[:, of_kind], "peers"))
+            each.append(_line(counted(len(others), "peer"), x[of_kind], others[:, of_kind], "peers"))
     several_sizes = dim == "size_bytes"
     x_title = f"{'working set' if several_sizes else dim_name(dim)}{f', {_UNITS[dim]}' if dim in _UNITS else ''}"
     return lines(each, x_title, levels.title, log_x=several_sizes, log_y=several_sizes)

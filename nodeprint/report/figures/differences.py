@@ -26,7 +26,7 @@ from nodeprint.report.figures.figure_data import named, title_of
 from nodeprint.report.figures.node_levels import Floats, shown_unit
 from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
-from nodeprint.report.names import shortened, without_domain
+from nodeprint.report.names import counted, shortened, without_domain
 from nodeprint.settings.texts import say
 
 Bools = npt.NDArray[np.bool_]
@@ -240,7 +240,7 @@ def intervals(ax: Axes, data: xr.Dataset, style: Style) -> None:
     jobs, counts = data.job.to_numpy().tolist(), np.isfinite(of_run).sum(axis=1)
     ax.margins(x=0.08)
     ax.set(ylim=(len(jobs) - 0.5, -0.5), xlabel=wrapped(title_of(data.value), size_pt(ax)[0], style))
-    words = (f"{name}\n{count} runs" for name, count in zip(jobs, counts, strict=True))
+    words = (f"{name}\n{counted(count, 'run')}" for name, count in zip(jobs, counts, strict=True))
     ax.set_yticks(range(len(jobs)), [shortened(word, _ROW_LETTERS) for word in words])
     ax.tick_params(axis="y", length=0)
     for label in (ax.get_yticklabels()[row] for row in np.flatnonzero(marked)):

@@ -31,9 +31,9 @@ from nodeprint.report.figures.node_levels import Floats, NodeLevels, median_of_r
 from nodeprint.report.figures.part_levels import PartLevel, part_coordinates, part_levels
 from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
+from nodeprint.report.names import counted, shortened
 from nodeprint.report.names import place as place_in_words
 from nodeprint.report.names import row as row_in_words
-from nodeprint.report.names import shortened
 from nodeprint.settings.texts import say
 
 #: In mm: the height of a single row and of one among others; the most rows of a figure.
@@ -148,7 +148,7 @@ def strip(ax: Axes, data: xr.Dataset, style: Style) -> None:
 def _legend(ax: Axes, data: xr.Dataset, below: float, style: Style) -> None:
     lines = {line.get_label(): line for line in ax.get_lines()}
     handles: list[Any] = [lines["_node"], lines["_peers"]]
-    words = [shortened(str(data.attrs["node"]), _NODE_LETTERS), f"{data.attrs['peers']} peers"]
+    words = [shortened(str(data.attrs["node"]), _NODE_LETTERS), counted(data.attrs["peers"], "peer")]
     if figure_data.BELOW in data.coords:
         handles.append(Line2D([], [], color=style.colors["tolerance"], linewidth=0.7, linestyle=(0, (4, 2))))
         words.append(f"tolerance {figure_data.tolerance_text(data)}")

@@ -25,7 +25,7 @@ Fingerprint = Mapping[str, object]
 
 def _processors(fields: Fingerprint) -> str:
     processor, sockets, cores = (fields.get(key) for key in ("cpu", "sockets", "cores"))
-    cores_each = f", {int(str(cores)) // int(str(sockets))} cores each" if sockets and cores else ""
+    cores_each = f", {names.counted(int(str(cores)) // int(str(sockets)), 'core')} each" if sockets and cores else ""
     return f"{f'{sockets} x ' if sockets else ''}{processor}{cores_each}" if processor else ""
 
 
@@ -77,7 +77,7 @@ def _values(nodes: Mapping[str, NodeVerdict], value: str | Callable[[Fingerprint
     usual, *others = (printable(words, _LONGEST) for words, _ in counted)
     on = [names.nodes(name for name in of_node if of_node[name] == words) for words, _ in counted[1:]]
     named = [f"{words} on {names.shortened(of_them, 40)}" for words, of_them in zip(others, on, strict=True)]
-    more = [f"and {len(named) - _MOST_VALUES} more values"] if len(named) > _MOST_VALUES else []
+    more = [f"and {names.counted(len(named) - _MOST_VALUES, 'more value')}"] if len(named) > _MOST_VALUES else []
     return "; ".join([usual, *named[:_MOST_VALUES], *more])
 
 

@@ -222,7 +222,7 @@ def differences(nodes: Mapping[str, NodeVerdict]) -> Table:
         (usual, count), *other_values = Counter(values.values()).most_common() or [("", 0)]
         if other_values:
             listed = [f"{v[:60]}: {names.nodes(n for n in values if values[n] == v)}" for v, _ in other_values[:4]]
-            listed += [f"and {len(other_values) - 4} more values"] if len(other_values) > 4 else []
+            listed += [f"and {names.counted(len(other_values) - 4, 'more value')}"] if len(other_values) > 4 else []
             hard = "yes" if field.hard else ""
             rows.append((label(field.name), hard, f"{usual[:60]} ({count})", "; ".join(listed)))
     return Table(("field", "must agree", "most frequent", "other nodes"), tuple(rows), "llll", 3)

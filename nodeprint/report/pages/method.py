@@ -35,7 +35,8 @@ def _facts(name: str, measured: JobMeasurement, jobs: Sequence[Job]) -> FactRows
     imported, clock = head.get("imported") or {}, head.get("clock") or {}
     hz, left_out = clock.get("hz"), head.get("not_measured") or {}
     counts = sorted({len(job.measured[name].runs) for job in jobs if name in job.measured})
-    rounds = f"{names.counted(len(measured.passes), 'pass', 'passes')} in each of {names.listed(map(str, counts))} runs"
+    runs = names.listed([*map(str, counts[:-1]), *(names.counted(last, "run") for last in counts[-1:])])
+    rounds = f"{names.counted(len(measured.passes), 'pass', 'passes')} in each of {runs}"
     quantity = str(head.get("quantity", ""))
     in_words = texts()["method"]["quantities"].get(quantity, "")
     rows = {

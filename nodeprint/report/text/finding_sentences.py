@@ -83,10 +83,13 @@ def runs_past(finding: Finding, job: JobEffect) -> int:
 
 
 def _finding_sentence(finding: Finding) -> str:
-    compared = texts()["compared"]["baseline" if finding.baseline else "peers"]
+    compared = texts()["compared"]["baseline" if finding.baseline else "peer" if finding.peer else "peers"]
+    model = models().get(finding.measurement)
+    base = say("compared_base") if model is not None and model.scale == "linear" else ""
+    compared_with = {"baseline": finding.baseline, "peer": printable(finding.peer, 60), "base": base}
     unit = names.of_measurement(finding.unit, finding.measurement)
     values = {
-        **{key: str(words).format(baseline=finding.baseline) for key, words in compared.items()},
+        **{key: str(words).format(**compared_with) for key, words in compared.items()},
         **difference(finding, several=names.is_plural(finding.component), past=finding.state is Certainty.INTERMITTENT),
         "value": names.quantity(finding.value, unit),
         "peers": names.quantity(finding.peers, unit),
@@ -108,7 +111,6 @@ def _finding_sentence(finding: Finding) -> str:
         reason = printable(str(where["reason"]), 80)
         value, allowed = names.with_limit(finding.value, finding.tolerance_unit, unit)
         return say("finding_limit", place=place, reason=reason, **{**values, "value": value, "tolerance": allowed})
-    model = models().get(finding.measurement)
     if is_metric(finding.measurement) or (model is not None and model.places == "cells"):
         share = model is not None and model.scale == "share"
         points = {"effect": f"{values['effect'].removesuffix('%')} percentage points"} if share else {}
@@ -138,10 +140,11 @@ def _link_sentence(finding: Finding, values: Mapping[str, str]) -> str:
 
 
 def _event(finding: Finding) -> str:
-    event = texts()["events"].get(finding.id, f"{finding.id.replace('-', ' ')}: {{count}}")
+    if finding.id not in texts()["events"]:
+        return sentence(f"{finding.id.replace('-', ' ')}: {finding.value:.4g}")
     cpus = str(finding.component.where.get("cpus", ""))
     wrong = f"CPU{'s' if ',' in cpus else ''} {cpus}" if cpus else "a CPU"
-    return sentence(event.format(count=f"{finding.value:.4g}", cpus=wrong))
+    return sentence(say("events", finding.id, count=finding.value, cpus=wrong))
 
 
 def finding_details(finding: Finding) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from nodeprint.judge import findings, peer_sensors
 from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.terms import Cause
 from nodeprint.judge.verdict import Component, Evidence
+from nodeprint.report import text
 from nodeprint.settings.measurements import terms
 from tests.support import verdicts
 from tests.support.fleets import judged
@@ -37,6 +39,26 @@ def test_the_core_clock_is_named_as_far_as_its_probe_explains_the_effect(
     consistent: tuple[str, ...], ratio: float | None, effect: float, expected: tuple[str, ...]
 ) -> None:
     assert findings._by_clock(consistent, ratio, effect) == expected
+
+
+def test_two_nodes_that_differ_have_one_difference() -> None:
+    """Of a difference of 3.3 ns one node had 2.95 ns more and the other 3.19 ns less."""
+    defects = "node001: core 17 +12%", "node001: memory-channel node 1 -20%"
+    verdict = judged(*defects, cells=True, nodes=2, jobs=2).verdict
+    first, second = (verdict.nodes[name].findings for name in ("node000", "node001"))
+    for measurement in ("coherence-cas", "bandwidth-nodes"):
+        a, b = (next(of for of in findings if of.measurement == measurement) for findings in (first, second))
+        assert (a.peer, b.peer) == ("node001", "node000")
+        assert a.effect_unit == pytest.approx(-b.effect_unit, rel=1e-4)
+        assert (a.value, a.peers) == pytest.approx((b.peers, b.value), rel=1e-4)
+        assert abs(a.tolerance_unit / a.tolerance * a.effect) == pytest.approx(abs(a.effect_unit), rel=1e-4)
+        words = [text.finding_sentence(of) for of in (a, b)]
+        is_latency = measurement == "coherence-cas"
+        assert [("relative to the middle of both" in of) for of in words] == [is_latency, is_latency]
+        assert "on node001" in words[0] + text.node_sentence(verdict.nodes["node000"]) and "peers" not in "".join(words)
+        if is_latency:
+            sizes = [re.findall(r"([\d.]+) ns (?:more|less)", of) for of in words]
+            assert sizes == 2 * [[f"{abs(a.effect_unit):.3g}"]]
 
 
 @pytest.mark.slow

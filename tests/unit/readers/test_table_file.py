@@ -92,7 +92,7 @@ def test_lines_before_the_names_and_empty_figures_are_said(tmp_path: Path) -> No
     of = table(tmp_path, "Loading module gcc/12\n# a site's table\n" + LONG + "n3,1,triad,MB/s,\n")
     assert of.unmeasured == ("n3",)
     assert of.notes == (
-        "1 lines before the names of the columns were left out",
+        "left out before the names of the columns: 1 line",
         "1 of 4 figures are empty, the first in line 7",
     )
     assert {node.name: node.state for node in table_fleet.packed_table(of, "t", {}).nodes}["n3"] == "not measured"

@@ -13,7 +13,7 @@ from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome, ReasonDeta
 from nodeprint.judge.verdict import Component, Group, Interval, JobEffect, Limit, Reason, Shared, SizeFigure
 from nodeprint.report import names, text
 from nodeprint.report.pages import accepted, method
-from nodeprint.settings.texts import texts
+from nodeprint.settings.texts import say, texts
 from tests.support import printed, verdicts
 
 
@@ -345,3 +345,13 @@ def test_a_memory_channel_is_named_with_both_values() -> None:
     assert "cn1 (memory bandwidth of NUMA node 1 from its own CPUs -11.9%, tolerance 4.8%)" in line
     other = text.finding_sentence(replace(found, consistent_with=("memory-speed",)))
     assert other.startswith("Memory bandwidth of NUMA node 1 from its own CPUs is 11.9% lower")
+
+
+def test_a_count_of_one_has_a_singular() -> None:
+    """A node with one peer had "1 peers", and a processor was throttled "1 times"."""
+    event = verdicts.finding(id="throttled", measurement="", component=Component("throttled", "throttled"))
+    one, two = (text.finding_sentence(replace(event, value=count)) for count in (1.0, 2.0))
+    assert "was throttled 1 time" in one and "times" not in one and "throttled 2 times" in two
+    caption = say("alt", "map", measurement="m", node="n", peers=1, marked="")
+    assert "1 peer." in caption
+    assert " 1 run of " in say("alt", "runs", beyond=1, runs=1, component="c", verb="is", tolerance="4%")
