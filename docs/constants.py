@@ -110,7 +110,7 @@ SOURCES: Mapping[str, str] = {
     "judge/agreements._WIDE_SHARE, _WIDE_NODES": _CHOICE,
     "judge/agreements._SHARED": f"{_CHOICE}: a majority",
     "judge/reduction._CHUNK": _SIZE,
-    "judge/reduction._CLIP": f"{_CHOICE}: twice the usual latency",
+    "judge/reduction.CLIP": f"{_CHOICE}: twice the usual latency",
 }
 
 

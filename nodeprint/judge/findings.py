@@ -18,7 +18,7 @@ from nodeprint.judge import expected, naming, peer_sensors
 from nodeprint.judge.causes import causes
 from nodeprint.judge.deviations import Deviations
 from nodeprint.judge.outcome import Certainty
-from nodeprint.judge.reduction import Matrix
+from nodeprint.judge.reduction import CLIP, Matrix
 from nodeprint.judge.standing import FEW_NODES, evidence, level
 from nodeprint.judge.terms import Cause, scoped
 from nodeprint.judge.verdict import Component, Evidence, Finding, Finer, Interval, JobEffect
@@ -132,6 +132,7 @@ def _finding(row: Deviations, cause: Cause, state: Certainty, node: PackedNode) 
     model, pairs = matrix.measured.model, matrix.measured.of_pairs
     worse = (effect > 0) == (model.better == "lower")
     where, whole = naming.place(matrix, cause.where, node), cause.term
+    covers, each = matrix.terms.terms[head].covers, _each_place(row, head, effect)
     return Finding(
         id=_identity(cause.term, effect, model.better, model.scale),
         state=state,
@@ -152,8 +153,10 @@ def _finding(row: Deviations, cause: Cause, state: Certainty, node: PackedNode) 
         worse=worse,
         by_job=tuple(_by_job(row, job, head) for job in range(len(row.rows))),
         finer=_finer(cause, estimate, node),
-        pairs=naming.cpu_pairs(matrix, cause.covers, node) if pairs else {},
-        cells=() if pairs else naming.cells(matrix, cause.covers, node),
+        pairs=naming.cpu_pairs(matrix, covers, node) if pairs else {},
+        cells=() if pairs else naming.cells(matrix, covers, node),
+        places=len(each),
+        places_beyond=int((np.sign(effect) * each > row.tolerance[head]).sum()),
         consistent_with=_consistent(cause, relative, worse),
         remedy=_remedy(cause.term, cause.where),
         error=error,
@@ -161,6 +164,15 @@ def _finding(row: Deviations, cause: Cause, state: Certainty, node: PackedNode) 
         tail=float(row.tail[head]),
         expected=expected.of_term(matrix, head, float(estimate.means[0, head]) - effect, node),
     )
+
+
+def _each_place(row: Deviations, component: int, effect: float) -> Floats:
+    """The difference at each measured place of a component, on the model's scale. Their mean (of a share the median) is
+    the effect of the component, from which its complement and the peers' center are subtracted."""
+    terms = row.matrix.terms
+    each = terms.residual(level(row, np.array([component])), row.matrix.template)[terms.terms[component].covers]
+    each = np.clip(each[np.isfinite(each)], -CLIP, CLIP) if len(terms.layout.pairs) else each[np.isfinite(each)]
+    return np.asarray(each - (np.median(each) if terms.share else each.mean()) + effect, dtype=np.float64)
 
 
 def _contradicted(table: Deviations, component: int, position: int) -> bool:

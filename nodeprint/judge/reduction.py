@@ -30,7 +30,7 @@ APART = timedelta(minutes=10)
 #: Rows that are in memory at once while passes are reduced.
 _CHUNK = 128
 #: A pair's residual is clipped at this: a burst in a single pair is no component.
-_CLIP = 1.0
+CLIP = 1.0
 
 
 class JobAt(msgspec.Struct, frozen=True, order=True):
@@ -316,7 +316,7 @@ def term_values(level: Reals, template: Reals, terms: Terms) -> Floats:
     """Every term's value (..., term) on the model's scale; NaN for a run that has none of it."""
     flat = terms.residual(level.reshape(-1, level.shape[-1]), template)
     if len(terms.layout.pairs):
-        np.clip(flat, -_CLIP, _CLIP, out=flat)
+        np.clip(flat, -CLIP, CLIP, out=flat)
     bad = np.isnan(flat.sum(axis=1))
     gaps = flat[bad]
     flat[bad] = 0

@@ -77,8 +77,9 @@ class Finding(msgspec.Struct, frozen=True):
     tolerances.
 
     `value` and `peers` are the measured values in those jobs or runs, in `unit`. `peer` names the peer if the node has
-    only one; the effect of a latency is relative to the middle of both then. `pairs` has its pairs of CPUs by their
-    first CPU; `cells` has its cells for other measurements. `worse`: on the bad side. `consistent_with` and `evidence`
+    only one; the effect of a latency is relative to the middle of both then. `pairs` has the pairs of CPUs of this
+    effect by their first CPU, `cells` its cells for other measurements. These are `places`, of which `places_beyond`
+    are beyond the tolerance by themselves. `worse`: on the bad side. `consistent_with` and `evidence`
     are keys with their values, never sentences. `shared_by` are other nodes with the same difference. `error`
     (relative), `degrees` of freedom and `tail` determine the interval; they are 0 if no interval decided. `baseline`
     names the campaigns of a baseline if the node is compared with its own past; `peers` is that past then. If several
@@ -107,6 +108,8 @@ class Finding(msgspec.Struct, frozen=True):
     finer: tuple[Finer, ...] = ()
     pairs: Mapping[int, tuple[int, ...]] = {}
     cells: tuple[Mapping[str, int | str], ...] = ()
+    places: int = 0
+    places_beyond: int = 0
     consistent_with: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     remedy: str = ""
@@ -142,6 +145,13 @@ class Finding(msgspec.Struct, frozen=True):
     def jobs_showing(self) -> tuple[str, ...]:
         """The jobs that show it, as a whole."""
         return tuple(job.job for job in self.by_job if job.shows)
+
+    @property
+    def runs_of_effect(self) -> tuple[tuple[str, ...], ...]:
+        """The runs of the effect by job: all runs of the jobs that show it, or else the single runs that show it."""
+        whole = tuple(tuple(job.runs) for job in self.by_job if job.shows)
+        single = tuple(job.showing for job in self.by_job if job.showing)
+        return whole or single or tuple(tuple(job.runs) for job in self.by_job)
 
     @property
     def deciding(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 
@@ -123,8 +124,17 @@ def _choice(names: Collection[str]) -> str:
 
 def median_of_runs(quantity: Measured, rows: Sequence[int]) -> Floats:
     """Return the median over runs (rows) of the median over passes for each place; NaN if no run measured it."""
-    of_runs = median_of_passes(np.asarray(quantity.values[rows[0] : rows[-1] + 1])[[row - rows[0] for row in rows]])
-    return np.asarray(median_of_passes(of_runs[None])[0], dtype=np.float64)
+    return np.asarray(median_of_passes(_of_runs(quantity, rows)[None])[0], dtype=np.float64)
+
+
+def mean_of_runs(quantity: Measured, rows: Sequence[int]) -> Floats:
+    """Return the mean over runs (rows) of the median over passes for each place, as the judge does."""
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):  # what no run has stays NaN
+        return np.asarray(np.nanmean(_of_runs(quantity, rows), axis=0), dtype=np.float64)
+
+
+def _of_runs(quantity: Measured, rows: Sequence[int]) -> Floats:
+    return median_of_passes(np.asarray(quantity.values[rows[0] : rows[-1] + 1])[[row - rows[0] for row in rows]])
 
 
 def shown_unit(unit: str, values: Floats) -> Unit:

@@ -27,7 +27,7 @@ from nodeprint.report import text
 from nodeprint.report.figures import figure_data
 from nodeprint.report.figures.drawing import BRACKET_PT, letters, name_below, root_of, size_pt, subplots, wrapped
 from nodeprint.report.figures.figure_data import named, title_of
-from nodeprint.report.figures.node_levels import Floats, NodeLevels, median_of_runs, shown_unit
+from nodeprint.report.figures.node_levels import Floats, NodeLevels, mean_of_runs, shown_unit
 from nodeprint.report.figures.part_levels import PartLevel, part_coordinates, part_levels
 from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
@@ -207,13 +207,14 @@ MOST_PAIRS = 128
 def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[str] = ()) -> xr.Dataset:
     """Return the differences of a finding's pairs or cells from their expected values, in percent (a share: points).
 
-    Values are those of the node in the deciding job, and of the peers (all others if none are named). The expected
-    value is the median of the peers. It shifts with the node's other pairs of the same class. A finding of a core is
-    thus the difference that the core adds to its node. The places of the finding are marked. Raises NodeprintError if
-    the finding names no places of the measurement, or there is no peer.
+    The node's values are means over the runs of the finding. Those of the peers (all others if none are named) are
+    means over the runs of their newest job. The expected value is the median of the peers. It shifts with the
+    node's other pairs of the same class. A finding of a core is thus the difference that the core adds to its node. The
+    places of the finding are marked. Raises NodeprintError if the finding names no places of the measurement, or there
+    is no peer.
     """
     quantity = levels.quantity
-    of_peers = levels.of_peers(node, peers)
+    of_peers = _of_peers(levels, node, peers)
     if not len(of_peers):
         raise NodeprintError(f"{node} has no peer to differ from", advice="draw its values instead")
     of_node = levels.nodes[levels.rows[node]]
@@ -228,7 +229,7 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
         for column in (quantity.places[dim] for dim in quantity.dims if dim != "cpu"):
             alike &= column == column[at[0]]
         at = np.flatnonzero(alike)
-    values, middle = np.vstack([_of_job(levels, node, finding), of_peers]), np.nanmedian(of_peers, axis=0)
+    values, middle = np.vstack([_of_finding(levels, node, finding), of_peers]), np.nanmedian(of_peers, axis=0)
     share = quantity.model.scale == "share"
     percent = _differences(values, middle, at, strata, share)
     percent_title = say("axes", "lost_expected") if share else "difference from the peers, %"
@@ -277,12 +278,21 @@ def finding_strip(
     return xr.Dataset(values, coordinates, {"node": node, "measured": title})
 
 
-def _of_job(levels: NodeLevels, node: str, finding: Finding) -> Floats:
+def _of_finding(levels: NodeLevels, node: str, finding: Finding) -> Floats:
+    """Return the mean over jobs of the means over the runs of a finding (place)."""
     quantity = levels.quantity
-    job = finding.by_job[finding.deciding].job.removeprefix("job") if finding.by_job else ""
-    fleet_number = list(quantity.newest_rows)[levels.rows[node]]
-    rows = quantity.rows[fleet_number].get(int(job)) if job.isdigit() else None
-    return median_of_runs(quantity, rows) if rows else levels.of(node)
+    rows = quantity.rows[list(quantity.newest_rows)[levels.rows[node]]]
+    at = {f"job{quantity.job[row]}/run{quantity.run[row]}": row for of_job in rows.values() for row in of_job}
+    of_jobs = [[at[run] for run in runs if run in at] for runs in finding.runs_of_effect]
+    means = [mean_of_runs(quantity, of_job) for of_job in of_jobs if of_job]
+    return np.asarray(np.nanmean(means, axis=0)) if means else levels.of(node)
+
+
+def _of_peers(levels: NodeLevels, node: str, peers: Sequence[str]) -> Floats:
+    """Return the means over the runs of each peer's newest job (peer, place)."""
+    rows = dict(zip(levels.rows, levels.quantity.newest_rows.values(), strict=True))
+    chosen = [name for name in peers or rows if name in rows and name != node]
+    return np.array([mean_of_runs(levels.quantity, rows[name]) for name in chosen])
 
 
 def _differences(values: Floats, middle: Floats, at: Ints, strata: Ints | None, share: bool) -> Floats:

@@ -106,23 +106,32 @@ def of_finding(
         return ()
     try:
         if finding.component.term.startswith("fabric-"):
-            places = "messages"
+            within, line = say("figures", "own_messages"), say("figures", "own_line")
             data = strips.own_messages(strips.messages_of(finding, campaign.verdict.fabric), finding)
         else:
             levels = campaign.levels(finding.measurement, node)
             data = strips.own_places(levels, node, finding, campaign.peers(node, levels))
-            places = "cells"
-            if levels.quantity.of_pairs:  # drawn one by one, or by one of their CPUs, as the title of the axis says
-                axis = title_of(data.place).partition(" (")[0]
-                places = "pairs" if axis.startswith("pair ") else f"pairs, by {axis}"
+            within, line = names.within(finding.figures_of or finding.component), _line(finding, levels)
+            axis = title_of(data.place).partition(" (")[0]
+            # pairs are drawn one by one, or by one of their CPUs, as the title of the axis says
+            within += f", by {axis}" if levels.quantity.of_pairs and not axis.startswith("pair ") else ""
     except NodeprintError:
         return ()
     if is_metric(finding.measurement) and data.sizes["place"] == 1:
         return ()
-    called = _called(campaign, node, finding.measurement)
     key = "own_places" if data.marked_0.all() else "own_beside"
-    caption = say("figures", key, measured=_title(finding.measurement), node=called, places=places)
+    caption = say("figures", key, measured=_title(finding.measurement), node=node, within=within, line=line)
     return (picture(campaign, node, f"finding-{number}", strips.strip, data, width, caption),)
+
+
+def _line(finding: Finding, levels: NodeLevels) -> str:
+    """Say which runs the values of a finding's figure are from, and how its difference follows from them."""
+    runs = finding.runs_of_effect
+    jobs = names.listed(dict.fromkeys(run.partition("/")[0] for of_job in runs for run in of_job))
+    counted = f"{names.counted(sum(map(len, runs)), 'run')} of {jobs}"
+    statistic = "median" if levels.quantity.model.scale == "share" else "mean"
+    places = "pairs" if finding.pairs else "values"
+    return say("figures", "own_line_of_runs", runs=counted, statistic=statistic, places=places) if jobs else ""
 
 
 def of_runs(campaign: Campaign, node: str, finding: Finding, number: int) -> tuple[Picture, ...]:

@@ -89,8 +89,13 @@ def finding_numbers(finding: Finding) -> Table | None:
         "of the tolerance": f"{names.times(finding.effect, finding.tolerance)} times",
         "accepted": check_scripts.accepted(finding),
         "runs beyond": f"{beyond} of {len(finding.runs)}" if finding.runs else "",
+        f"{'pairs' if finding.pairs else 'values'} beyond": _places_beyond(finding),
     }
-    return tabulated([row], "rrrrrrrr")
+    return tabulated([row], "rrrrrrrrr")
+
+
+def _places_beyond(finding: Finding) -> str:
+    return f"{finding.places_beyond} of {finding.places}" if finding.places > 1 else ""
 
 
 def _median(figures: Sequence[ClassFigure | CellFigure]) -> str:

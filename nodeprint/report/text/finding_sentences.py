@@ -67,8 +67,12 @@ def findings_of(nodes: Mapping[str, Finding]) -> str:
 
 
 def finding_sentence(finding: Finding) -> str:
-    """Describe a finding with its interval, tolerance and size in its unit, and the jobs that show it if not all do."""
+    """Describe a finding with its interval, tolerance and size in its unit, and the places and jobs that show it if not
+    all do."""
     words, jobs, showing = _finding_sentence(finding), finding.by_job, finding.jobs_showing
+    if 2 * finding.places_beyond < finding.places:  # a few large ones, which a mean does not show
+        kind, verb = "few_pairs" if finding.pairs else "few_cells", "is" if finding.places_beyond == 1 else "are"
+        words = f"{words} {say(kind, of=finding, verb=verb)}"
     if any(job.showing and len(job.showing) < len(job.runs) for job in jobs):  # in some of its runs only
         return f"{words} {say('which_runs', of=finding, runs=[run for job in jobs for run in job.showing])}"
     if showing and len(showing) < len(jobs):

@@ -177,9 +177,9 @@ def assert_shown(of: PackedFleet, verdict: Verdict, finding: Finding, axes: list
     caption = block.figures[0].caption
     ends = [np.asarray(line.get_ydata(), dtype=np.float64) for line in ax.get_lines()]
     assert any(np.ptp(of) == 0 and of[0] == pytest.approx(100 * finding.effect) for of in ends if len(of) == 2)
-    assert "red line and area are the finding's difference and its interval" in caption
+    assert "red line and area are the finding's difference" in caption
     if (axis := ax.get_xlabel()).startswith(("partner", "CPU (mean")):
-        assert f"pairs, by {axis.partition(' (')[0]} (triangles)" in caption, "the caption says what is drawn"
+        assert f", by {axis.partition(' (')[0]} (triangles)" in caption, "the caption says what is drawn"
     marks = [line for line in ax.get_lines() if line.get_marker() == "^"]
     values = side * np.concatenate([np.asarray(line.get_ydata(), dtype=np.float64) for line in marks])
     tolerances = sorted(float(np.asarray(line.get_ydata())[0]) for line in ax.get_lines() if line.is_dashed())
