@@ -15,6 +15,13 @@ def beyond(finding: Json) -> int:
     return sum(sign * effect > finding["tolerance"] for job in finding["by_job"] for effect in job["runs"].values())
 
 
+def runs_of_effect(finding: Json) -> list[list[str]]:
+    """By job the runs that an effect is the mean of: those of jobs that show it, or else single runs, or else all."""
+    jobs = finding["by_job"]
+    whole, single = [job["runs"] for job in jobs if job["shows"]], [job["showing"] for job in jobs if job["showing"]]
+    return [list(runs) for runs in whole or single or (job["runs"] for job in jobs)]
+
+
 def of_finding(finding: Json, node: str, record: str) -> Iterator[Fact]:
     """What a sentence or a row may print of a finding: all has to be of this one."""
     words = (node, *component_words(finding["component"]))
@@ -45,8 +52,8 @@ def of_finding(finding: Json, node: str, record: str) -> Iterator[Fact]:
     value, unit = in_unit(finding["value"], finding["unit"])
     peers, _ = in_unit(finding["peers"], finding["unit"])
     yield fact(value, unit, r"(^measured: |\): |peers \(|(is|are) )$")
-    yield fact(peers, unit, r"(^peers: |^baseline: |^before: |peers have |peers |peers \(\S+ of )$")
-    yield fact(finding["value"], "", r"(throttled |in |^|: )$", r" (times|bursts|memory errors)")
+    yield fact(peers, unit, r"(^peers: |^baseline: |^before: |peers have |peers |peers \(\S+ of |: \S+ \S+, \S+ has )$")
+    yield fact(finding["value"], "", r"(throttled |in |^|: )$", r" (times?|bursts?|memory errors?)")
     yield fact(finding["value"], "times", r"throttled $")
     allowed, unit = in_unit(finding["tolerance_unit"], finding["unit"])
     yield fact(allowed, unit, r"limit of $|^tolerance: $|^(accepted|limit): at (most|least) $")
@@ -54,11 +61,9 @@ def of_finding(finding: Json, node: str, record: str) -> Iterator[Fact]:
         yield fact(
             100 * (finding["value"] / finding["tolerance_unit"] - 1), "%", r"^difference: $|^by: $|^beyond it: $"
         )
-    edge = (
-        peers * (1 + sign * finding["tolerance"])
-        if finding["unit"] != "share"
-        else peers + 100 * sign * finding["tolerance"]
-    )
+    # the effect is a share of this value: of the peers', or of the middle of two nodes
+    of_effect = abs((value - peers) / effect) if effect else peers
+    edge = peers + sign * finding["tolerance"] * of_effect
     yield fact(edge, unit, r"^accepted: at most $" if sign > 0 else r"^accepted: at least $")
     yield from _counts(finding, words, record)
     yield fact(100 * effect, "%", "[a-z] $", r" \(95% interval")  # over time
@@ -82,6 +87,7 @@ def _counts(finding: Json, words: tuple[str, ...], record: str) -> Iterator[Fact
     yield of(len(finding["by_job"]), "", r"(of|in) $", r" jobs?\b")
     jobs_showing = sum(bool(job["showing"]) for job in finding["by_job"])
     yield of(jobs_showing, "", r"Found in $", " of")
+    yield of(sum(map(len, runs_of_effect(finding))), "", r"means over $", " runs?")
     streams = {cell["stream"] for cell in finding["cells"] if "stream" in cell}
     yield of(len(streams), "", "mean of $", " streams?")
     yield of(len(finding["finer"]), "", "accounts for $", " differences?")

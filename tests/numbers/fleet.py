@@ -35,6 +35,9 @@ def _counts(campaign: Campaign) -> Iterator[Fact]:
     yield Fact(100 * max(shares, default=math.nan), "%", "up to $")
     records = sum(one["kind"] == "record" for node in nodes.values() for one in node["disturbances"])
     yield Fact(records - 1, "", "; $", " other records?")
+    compared = {group["than"] for group in fleet["groups"]} - {""}
+    split = [of for of in fleet["groups"] if of["name"] in compared or of["than"]]
+    yield Fact(sum(len(of["nodes"]) for of in split), "", "", r" of \d+ nodes form")
     yield Fact(len(fleet["groups"]), "", "", " groups")
     for key in {key for node in nodes.values() for key in node["fingerprint"]}:
         having = Counter(str(node["fingerprint"].get(key)) for node in nodes.values())

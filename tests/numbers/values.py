@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 
+import numpy as np
 import pandas as pd
 
-from tests.numbers.campaign import Campaign, Fact, scale
+from nodeprint.settings.measurements import known
+from tests.numbers.campaign import Campaign, Fact, Json, component_words, scale
+from tests.numbers.findings import runs_of_effect
 
 
 def _headers(campaign: Campaign) -> Iterator[Fact]:
@@ -248,6 +252,57 @@ def _from_peers(campaign: Campaign, measurement: str, pairs: pd.DataFrame) -> It
             )
 
 
+def _places_beyond(campaign: Campaign, measurement: str, table: pd.DataFrame) -> Iterator[Fact]:
+    """How many pairs or cells of a finding are beyond its tolerance by themselves."""
+    for name, node in campaign.nodes.items():
+        for at, finding in enumerate(node["findings"]):
+            if finding["measurement"] != measurement or finding["places"] < 2 or finding["unit"] == "share":
+                continue
+            each, tolerance = _each_place(campaign, name, finding, table)
+            beyond = int((each > tolerance).sum())
+            words = (campaign.called(name), *component_words(finding["component"]))
+            for left, right in (("^(pairs|values) beyond: $", " of "), ("Only $", " of its ")):
+                yield Fact(beyond, "", left, right, words, f"{name} finding {at}")
+                behind = rf"{left.removesuffix('$')}\d+{right}$"
+                yield Fact(len(each), "", behind, "", words, f"{name} finding {at}")
+
+
+def _each_place(campaign: Campaign, name: str, finding: Json, table: pd.DataFrame) -> tuple[pd.Series[float], float]:
+    """The differences at the places of a finding on its side, whose mean is its effect, and the tolerance on the same
+    scale. The usual value is the median over the nodes of a group of the mean over jobs of the mean over runs."""
+    of_pairs = bool(finding["pairs"])
+    points = ["a", "b"] if of_pairs else [*finding["cells"][0]]
+    rows = table[table["home"] == finding["home"]] if of_pairs else table
+    rows = rows.assign(of=[f"job{job}/run{run}" for job, run in zip(rows["job"], rows["run"], strict=True)])
+    if of_pairs:
+        rows = rows.assign(a=rows[["a", "b"]].min(axis=1), b=rows[["a", "b"]].max(axis=1))
+    runs = rows.groupby(["node", "of", *points], sort=False)["value"].median().reset_index()
+    group = [of for of, node in campaign.nodes.items() if node["group"] == campaign.nodes[name]["group"]]
+    level = {of: _mean(runs[runs["node"] == of], points, _runs_of(campaign.nodes[of], runs, of)) for of in group}
+    usual = pd.DataFrame(level).median(axis=1)
+    own = _mean(runs[runs["node"] == name], points, runs_of_effect(finding))
+    pairs = [(int(a), b) for a, partners in finding["pairs"].items() for b in partners]
+    cells = [tuple(cell.values()) if len(points) > 1 else next(iter(cell.values())) for cell in finding["cells"]]
+    ratio = (own / usual).loc[pairs if of_pairs else cells].dropna()
+    of = known(finding["measurement"])
+    is_linear = of is not None and of.model is not None and of.model.scale == "linear"
+    each = (ratio - 1).clip(-1, 1 if of_pairs else math.inf) if is_linear else np.log(ratio)
+    sign, ends = math.copysign(1, finding["effect"]), [finding["effect"], finding["tolerance"]]
+    effect, tolerance = ends if is_linear else (np.log1p(ends[0]), abs(np.log1p(sign * ends[1])))
+    return sign * (each - each.mean() + effect), float(tolerance)
+
+
+def _runs_of(node: Json, runs: pd.DataFrame, name: str) -> list[list[str]]:
+    every = runs.loc[runs["node"] == name, "of"].unique().tolist()
+    return [[run for run in every if run.partition("/")[0] == job] for job in node["jobs"]]
+
+
+def _mean(runs: pd.DataFrame, points: list[str], jobs: Iterable[list[str]]) -> pd.Series[float]:
+    """The mean over jobs of the mean over their runs, by place."""
+    each = [runs[runs["of"].isin(of_job)].groupby(points)["value"].mean() for of_job in jobs if of_job]
+    return pd.concat(each, axis=1).mean(axis=1) if each else pd.Series(dtype=float)
+
+
 def of_values(campaign: Campaign) -> Iterator[Fact]:
     """All of these."""
     yield from _headers(campaign)
@@ -255,5 +310,6 @@ def of_values(campaign: Campaign) -> Iterator[Fact]:
         if {"a", "b"} <= set(table.columns):
             yield from _pairs(campaign, measurement, table)
             yield from _messages(campaign, measurement, table)
+        yield from _places_beyond(campaign, measurement, table)
         yield from _passes(measurement, table)
         yield from _points(measurement, table)

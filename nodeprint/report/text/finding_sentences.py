@@ -123,9 +123,10 @@ def _finding_sentence(finding: Finding) -> str:
         return str(words).format(place=place, **{**values, **points})
     at_home = homes.named(finding.home)
     place += f", with lines at the {at_home}," if at_home else ""
-    # the pairs that the values in ns belong to
+    # the pairs that the effect is of, if they are not all pairs of the component
     of = names.scope(finding.component) if finding.figures_of is None else names.within(finding.figures_of)
-    return say("finding", place=place, added=in_unit(finding.effect_unit, finding.unit, of), **values)
+    added = in_unit(finding.effect_unit, finding.unit)
+    return say("finding", place=place, of=f"{of} " if of else "", added=added, **values)
 
 
 def _link_sentence(finding: Finding, values: Mapping[str, str]) -> str:

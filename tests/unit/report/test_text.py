@@ -92,17 +92,17 @@ def test_first_line_says_what_is_missing_and_where_it_is_from() -> None:
 
 def test_finding_has_effect_interval_its_own_tolerance_and_unit() -> None:
     assert text.finding_sentence(verdicts.finding()) == (
-        "Core 37 (CPU 37) is 5.9% slower than on its peers (interval 5.5 to 6.2%; tolerance 4%: 1.5 times), "
-        "6.9 ns more to the other cores of its socket."
+        "Core 37 (CPU 37) is 5.9% slower to the other cores of its socket than on its peers "
+        "(interval 5.5 to 6.2%; tolerance 4%: 1.5 times), 6.9 ns more."
     )
-    faster = verdicts.finding(-0.059, interval=Interval(-0.062, -0.055), worse=False)
-    assert "is 5.9% faster than on its peers (interval 5.5 to 6.2%;" in text.finding_sentence(faster)
+    faster = text.finding_sentence(verdicts.finding(-0.059, interval=Interval(-0.062, -0.055), worse=False))
+    assert "is 5.9% faster to the other cores of its socket than" in faster and "(interval 5.5 to 6.2%;" in faster
 
 
 def test_a_component_is_slower_its_time_longer_and_its_latency_higher() -> None:
     for measurement, words in (("linktest-node", "Time of a message"), ("chase-latency", "Memory latency")):
         sentence = text.finding_sentence(verdicts.finding(measurement=measurement))
-        assert sentence.startswith(words) and f"{'longer' if 'Time' in words else 'higher'} than" in sentence
+        assert sentence.startswith(words) and f"{'longer ' if 'Time' in words else 'higher than'}" in sentence
     copies = verdicts.finding(
         measurement="bandwidth-nodes", component=Component("stream", "bandwidth", {"stream": "copy"})
     )
@@ -116,8 +116,8 @@ def test_a_change_is_said_in_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(said, "change", {**said["change"], "time": time})
     finding, link = verdicts.finding(), verdicts.fabric().findings[0]
     later = replace(finding, state=Certainty.INTERMITTENT)
-    assert text.finding_sentence(finding).startswith("Core 37 (CPU 37) takes 5.9% longer than on its peers")
-    assert text.finding_sentence(later).startswith("Core 37 (CPU 37) took 5.9% longer than on its peers")
+    assert text.finding_sentence(finding).startswith("Core 37 (CPU 37) takes 5.9% longer to the other")
+    assert text.finding_sentence(later).startswith("Core 37 (CPU 37) took 5.9% longer to the other")
     assert re.search(r" takes \S+% longer", text.finding_sentence(link))
     others = yaml.safe_dump({key: words for key, words in said.items() if key != "change"})
     assert re.findall(r"\b(?:slow|fast)(?:er|est)\b", others) == []
@@ -127,7 +127,9 @@ def test_a_change_is_one_from_the_baseline_and_not_from_peers() -> None:
     by_job = (JobEffect("since the baseline", 0.035, Interval(0.026, 0.043), {}),)
     changed = replace(verdicts.finding(0.035, Certainty.SUSPECTED), id="changed", remedy="changed", by_job=by_job)
     changed = replace(changed, baseline="c1 to c4")
-    assert "is 3.5% slower than in its baseline (c1 to c4) (" in text.finding_sentence(changed)
+    assert "is 3.5% slower to the other cores of its socket than in its baseline (c1 to c4) (" in text.finding_sentence(
+        changed
+    )
     assert not any("runs" in detail for detail in text.finding_details(changed))
     jitter = text.finding_sentence(replace(changed, measurement="jitter-detours", unit="share"))
     cells = text.finding_sentence(replace(changed, measurement="bandwidth-machine", unit="GB/s"))
