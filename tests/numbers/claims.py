@@ -23,7 +23,21 @@ from tests.numbers.statements import Statement, unfolded
 
 def false_claims(statement: Statement, campaign: Campaign) -> Iterator[str]:
     """What a statement claims and the data do not show."""
-    for rule in (_within, _most, _worst, _shared, _same, _both, _all, _measured, _counted, _factor, _defined, _effects):
+    for rule in (
+        _within,
+        _most,
+        _worst,
+        _shared,
+        _same,
+        _both,
+        _all,
+        _measured,
+        _counted,
+        _factor,
+        _defined,
+        _effects,
+        _drawn,
+    ):
         yield from rule(statement.text, campaign)
     yield from (
         words
@@ -244,6 +258,17 @@ def _effects(text: str, campaign: Campaign) -> Iterator[str]:
             yield f"{of}{match[0]}: this was not found of it"
 
 
+def _drawn(text: str, campaign: Campaign) -> Iterator[str]:
+    """The figure of a finding draws the places that the effect of a finding of its node is of."""
+    for match in _DRAWN.finditer(text):
+        findings = campaign.nodes[match["node"]]["findings"] if match["node"] in campaign.nodes else ()
+        of_effects = [of if isinstance(of := one["figures_of"], dict) else one["component"] for one in findings]
+        what = match["what"].lower()
+        if findings and not any(all(re.search(word, what) for word in component_words(of)) for of in of_effects):
+            yield f"{match['what']}: no effect on {match['node']} is of it"
+
+
+_DRAWN = re.compile(r" of (?P<node>\S+) in(?:side)? (?P<what>[^.]+?) \(triangles?\)")
 _EFFECT = re.compile(
     r"(?P<verb>\b(?:is|are|was|were) )?(?<![\d.])(?P<size>\d+\.?\d*) ?% "
     r"(?P<word>slower|faster|longer|shorter|higher|lower)\b"

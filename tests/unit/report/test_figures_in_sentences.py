@@ -72,14 +72,14 @@ def test_ns_of_a_whole_node_are_of_the_class_that_is_named() -> None:
     finding, *_ = judge(made("node003: global +6%", jobs=2)).verdict.nodes["node003"].findings
     assert finding.component.term == "node" and finding.figures_of is not None
     words = text.finding_sentence(finding)
-    assert f"more in {names.scoped(finding.figures_of)}" in words
+    assert f"slower in {names.scoped(finding.figures_of)} than" in words
     assert finding.effect_unit == pytest.approx(finding.effect * finding.peers, rel=0.01)
 
 
 def test_a_single_part_names_no_other() -> None:
     (finding,) = judge(made("node001: core 17 +9%", jobs=2)).verdict.nodes["node001"].findings
     assert finding.component.term == "core"
-    assert re.search(" more to the (other )?cores", text.finding_sentence(finding))
+    assert re.search(" slower to the (other )?cores", text.finding_sentence(finding))
 
 
 @pytest.mark.parametrize("seed", range(4))
