@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from nodeprint.report.pages.common import finding_block
 
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome, ReasonDetail
 from nodeprint.judge.verdict import Component, Disturbance, NodeVerdict, Reason, Spread
@@ -17,6 +16,7 @@ from nodeprint.report import documents, pdf, text, verdict_files
 from nodeprint.report.pages import not_passing
 from nodeprint.report.pages.blocks import Mark, Table
 from nodeprint.report.pages.judged_campaign import Campaign
+from nodeprint.report.pages.node import finding_block
 from tests.support import verdicts
 from tests.support.fleets import judged
 from tests.support.fleets import made as simulated
