@@ -12,7 +12,7 @@ from nodeprint.judge.outcome import Certainty
 from nodeprint.report import names, text
 from nodeprint.report.figures import differences, strips
 from nodeprint.report.figures.node_levels import levels, mean_of_runs
-from nodeprint.report.pages import common, pictures
+from nodeprint.report.pages import pictures, tables
 from nodeprint.report.pages.judged_campaign import Campaign
 from tests.support.fleets import judged, made, times
 
@@ -46,7 +46,7 @@ def test_an_effect_of_few_pairs_says_how_many_have_it_and_the_figure_shows_them(
     (finding, *_) = judge(fleet).verdict.nodes["node003"].findings
     assert (finding.component.component_type, finding.places, finding.places_beyond) == ("core-far", 32, 10)
     assert "Only 10 of its 32 pairs are beyond the tolerance." in text.finding_sentence(finding)
-    numbers = common.finding_numbers(finding)
+    numbers = tables.finding_numbers(finding)
     assert numbers is not None and numbers.rows[0][numbers.header.index("pairs beyond")] == "10 of 32"
     drawn = levels(fleet, finding.measurement, "node003")
     data = strips.own_places(drawn, "node003", finding)
