@@ -315,7 +315,8 @@ def _open_items(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accep
             where = {"campaign": verdict.campaign if len(campaigns) > 1 else "", "node": called}
             rack = names.nodes(dict.fromkeys(racks[name] for name in nodes if name in racks))
             items.append({**where, "rack": rack, **dict.fromkeys(not_passing.COLUMNS, ""), **cells, **_TO_FILL_IN})
-    return tabulated(items, "lllllrrlll"), Text(say("protocol", "node_reports") if items else "", quiet=True)
+    has_reports = any(any(campaign.folder.glob("report/*-check.sh")) for campaign in campaigns)
+    return tabulated(items, "lllllrrlll"), Text(say("protocol", "node_reports") if has_reports else "", quiet=True)
 
 
 def _nodes(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accepted]) -> Table:
@@ -327,6 +328,6 @@ def _nodes(campaigns: Sequence[JudgedCampaign], results: Mapping[str, Accepted])
         boots = frozenset().union(*(campaign.boots.get(name, frozenset()) for campaign in campaigns))
         machine = next((node.rack for node in nodes if node.rack), ""), next(serials, say("not_recorded"))
         marks = (Mark.of(entry.outcome) if entry is not None else say("protocol", "absent") for entry in entries)
-        rows.append((name, *machine, str(len(boots)), *marks, _mark(of_node)))
+        rows.append((name, *machine, str(len(boots) or ""), *marks, _mark(of_node)))
     header = ("node", "rack", "serial numbers", "boots", *(c.verdict.campaign for c in campaigns), "result")
     return without_empty(Table(header, tuple(rows), "lllr" + "l" * (len(campaigns) + 1), 2))

@@ -120,18 +120,20 @@ def _stacked(table: Table, align: str, room: int) -> Iterator[list[str]]:
 
 
 def _widths(table: Table, room: int) -> list[int] | None:
-    """Return the column widths, those of their words if need be; `wide` takes the remaining room. None if it is too
-    little."""
+    """Return the column widths, those of their words if need be; `wide`, or else the widest column of text, takes the
+    remaining room. None if it is too little."""
     columns, titles = list(zip(*map(_words, table.rows), strict=True)), table.header or ("",) * len(table.rows[0])
     for title_widths in (map(len, titles), [max(map(len, title.split(" "))) for title in titles]):
         widths = [max(1, least, *map(len, cells)) for least, cells in zip(title_widths, columns, strict=True)]
         beyond = sum(widths) + _GAP * (len(widths) - 1) - room
         if beyond <= 0:
             return widths
-    words = (word for cell in columns[table.wide] for word in _GLUED.sub(_GLUE, cell).split(" ") if "/" not in word)
-    if table.wide < 0 or widths[table.wide] - beyond < max(_NARROWEST, *map(len, words)):
+    texts = [at for at, side in enumerate(table.align) if side == "l"]
+    wide = table.wide if table.wide >= 0 else max(texts, key=lambda at: widths[at], default=0)
+    words = (word for cell in columns[wide] for word in _GLUED.sub(_GLUE, cell).split(" ") if "/" not in word)
+    if widths[wide] - beyond < max(_NARROWEST, *map(len, words)):
         return None
-    widths[table.wide] -= beyond
+    widths[wide] -= beyond
     return widths
 
 

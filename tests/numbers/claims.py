@@ -102,7 +102,7 @@ def _same(text: str, campaign: Campaign) -> Iterator[str]:
 def _closest(statement: Statement, campaign: Campaign) -> Iterator[str]:
     """The node named as closest to a tolerance has this agreement, in this metric and component."""
     cells, text = dict(statement.cells), statement.text
-    row = re.search(r"^(.*), ([^\s,]+)$", cells.get("closest to its tolerance", ""))
+    row = re.search(r"^(.*), ([^\s,]+)$", cells.get("closest of the nodes that match", ""))
     named = [(cells["metric"], row[2], cells["the same within"].rstrip("%"), row[1])] if row else []
     named += [(text[: of.start()].rstrip(), of["node"], of["within"], of["what"]) for of in _CLOSEST.finditer(text)]
     known = (one for one in named if re.fullmatch(r"[\d.]+", one[2]))  # others say why none is known

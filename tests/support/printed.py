@@ -9,6 +9,7 @@ from nodeprint.judge.verdict import NodeVerdict, Verdict
 from nodeprint.report import terminal
 from nodeprint.report.pages import brief
 from nodeprint.report.pages.blocks import Block, Section
+from tests.support import verdicts
 
 WIDE = 10_000
 
@@ -22,7 +23,7 @@ def of_sections(sections: Iterable[Section], columns: int = WIDE) -> str:
 
 
 def medians(nodes: Mapping[str, NodeVerdict], columns: int = WIDE) -> list[str]:
-    return of_sections(brief.medians_of(nodes), columns).splitlines()
+    return of_sections(brief.medians_of(verdicts.verdict(dict(nodes))), columns).splitlines()
 
 
 def summary(verdict: Verdict, *, most: int = 0, remarks: Sequence[str] = ()) -> str:

@@ -42,9 +42,7 @@ _SIGNS = "os^Dv"
 _LETTERS = 28
 
 
-def of_nodes(
-    nodes: Mapping[str, NodeVerdict], names: Mapping[str, str], marked: Collection[str] = ()
-) -> xr.Dataset | None:
+def of_nodes(nodes: Mapping[str, NodeVerdict], names: Mapping[str, str]) -> xr.Dataset | None:
     """The difference of each node in the metrics that decide (`names` has their words).
 
     It is that of the component nearest to its tolerance or farthest beyond, findings included. None if fewer than two
@@ -59,6 +57,10 @@ def of_nodes(
                 effects += [f.effect / f.tolerance for f in relative if metric_of(f) == agreement.metric]
                 by_metric[agreement.metric][name] = max(effects, key=abs)
     rows = {names[metric]: values for metric, values in by_metric.items() if len(values) > 1}
+    marked = {
+        names[metric]: [name for name, node in nodes.items() if any(metric_of(of) == metric for of in node.counted)]
+        for metric in by_metric
+    }
     return differences_of(rows, {}, say("axes", "in_tolerances"), marked) if rows else None
 
 
@@ -75,17 +77,22 @@ def of_groups(groups: Sequence[Group], place: str) -> xr.Dataset | None:
 
 
 def differences_of(
-    rows: Mapping[str, Mapping[str, float]], groups: Mapping[str, str], title: str, marked: Collection[str] = ()
+    rows: Mapping[str, Mapping[str, float]],
+    groups: Mapping[str, str],
+    title: str,
+    marked: Mapping[str, Collection[str]] | None = None,
 ) -> xr.Dataset:
-    """Differences in tolerances by the name of their row and by node (row, node), with the group of each node; `marked`
-    are nodes with findings."""
+    """Differences in tolerances by the name of their row and by node (row, node), with the group of each node.
+
+    `marked` has by row the nodes with findings in it.
+    """
     nodes = list(dict.fromkeys(node for values in rows.values() for node in values))
     table = np.array([[values.get(node, np.nan) for node in nodes] for values in rows.values()])
     coordinates = {
         "metric": list(rows),
         "node": nodes,
         "group": ("node", np.array([groups.get(node, "") for node in nodes], dtype=object)),
-        "marked": ("node", np.isin(nodes, list(marked))),
+        "marked": (("metric", "node"), np.array([np.isin(nodes, list((marked or {}).get(row, ()))) for row in rows])),
     }
     data = xr.Dataset({"value": named(("metric", "node"), table, title)}, coordinates)
     return data.assign_coords(figure_data.tolerance_coordinates(1.0, 1.0, "1"))
@@ -100,7 +107,7 @@ def with_names(data: xr.Dataset) -> Bools:
     """By row and node whether its name is beside its point: the farthest outside on each side, findings first."""
     beyond, marked, out = outside(data), data.marked.to_numpy(), np.zeros(data.value.shape, dtype=np.bool_)
     for row, values in enumerate(data.value.to_numpy()):
-        order = np.lexsort((-np.abs(values), ~marked))
+        order = np.lexsort((-np.abs(values), ~marked[row]))
         for side in (-1, 1):
             out[row, order[(beyond[row] & (side * values > 0))[order]][:_MOST_NAMED]] = True
     return out
@@ -136,7 +143,7 @@ def differences(ax: Axes, data: xr.Dataset, style: Style) -> None:
     groups = sorted(set(of_node) - {""}) or [""]
     for at, row in enumerate(values):
         y = at + 0.62 * (((np.cumsum(measured[at]) - 1) * _GOLDEN) % 1 - 0.5)
-        triangles = beyond[at] & marked
+        triangles = beyond[at] & marked[at]
         for number, group in enumerate(groups):
             chosen = measured[at] & ~triangles & (of_node == group)
             marker, color = _SIGNS[number % len(_SIGNS)], style.series[number % len(style.series)]
@@ -159,8 +166,8 @@ def differences(ax: Axes, data: xr.Dataset, style: Style) -> None:
 
 def _name(ax: Axes, data: xr.Dataset, y: Floats, most: int, style: Style) -> None:
     """Write the names of the nodes of a row next to their points, one below another if they are close."""
-    names, marked = without_domain(data.node.to_numpy().tolist()), data.marked.to_numpy()
-    (row,), (beyond,), (has_name,) = data.value.to_numpy(), outside(data), with_names(data)
+    names = without_domain(data.node.to_numpy().tolist())
+    (row,), (marked,), (beyond,), (has_name,) = data.value.to_numpy(), data.marked, outside(data), with_names(data)
     below = 1.25 * style.letters_pt * abs(float(np.diff(ax.get_ylim())[0])) / size_pt(ax)[1]
     for side in (-1, 1):
         on_side = sorted(np.flatnonzero(has_name & (side * row > 0)).tolist(), key=lambda number: float(y[number]))
@@ -201,7 +208,7 @@ def of_finding(finding: Finding) -> xr.Dataset:
         run_names[row, : len(job.runs)] = [run.rpartition("/")[2] for run in job.runs]
     effects = np.array([(100 * job.effect, 100 * job.interval.low, 100 * job.interval.high) for job in jobs])
     share = finding.unit == "share"
-    title = say("axes", "lost") if share else "difference from the peers, %"
+    title = f"difference from the peers, {'percentage points' if share else '%'}"
     unit = shown_unit(names.of_measurement(finding.unit, finding.measurement), np.array([[finding.value]]))
     has_unit = bool(finding.effect and np.isfinite(finding.effect_unit)) and not share
     titles = {"value": title, "low": "interval from", "high": "interval to"}

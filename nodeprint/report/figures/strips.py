@@ -232,7 +232,7 @@ def own_places(levels: NodeLevels, node: str, finding: Finding, peers: Sequence[
     values, middle = np.vstack([_of_finding(levels, node, finding), of_peers]), np.nanmedian(of_peers, axis=0)
     share = quantity.model.scale == "share"
     percent = _differences(values, middle, at, strata, share)
-    percent_title = say("axes", "lost_expected") if share else "difference from the peers, %"
+    percent_title = f"difference from the peers, {'percentage points' if share else '%'}"
     names, axis, groups, slots = (
         _pair_names(levels, node, at) if quantity.of_pairs else _cell_names(quantity, of_node, at)
     )

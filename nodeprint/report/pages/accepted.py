@@ -149,7 +149,7 @@ def tolerances(verdict: Verdict) -> tuple[Table, Text]:
         "metric",
         "tolerance",
         "detectable from",
-        "closest to its tolerance",
+        "closest of the nodes that match",
         "the same within",
         "its tolerance",
     )

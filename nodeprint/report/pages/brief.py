@@ -149,7 +149,7 @@ def remarks(folder: Path, verdict: Verdict) -> list[str]:
 def glance(folder: Path, verdict: Verdict) -> tuple[Section, ...]:
     """The medians of a judged campaign; of a few nodes also the matrices, with sentences, if their values are there."""
     nodes = {name: of_node for name, of_node in verdict.nodes.items() if of_node.outcome.entry.measured}
-    sections = tuple(medians_of(nodes, text.origin(verdict)))
+    sections = tuple(medians_of(verdict))
     if len(nodes) > _NODES:
         return sections
     try:
@@ -183,9 +183,11 @@ def _matrices(fleet: PackedFleet, nodes: Mapping[str, NodeVerdict], pairs: Seque
         yield from [Section("", tuple(map(Text, sentences)))] if sentences else []
 
 
-def medians_of(nodes: Mapping[str, NodeVerdict], origin: str = "") -> Iterator[Section]:
+def medians_of(verdict: Verdict) -> Iterator[Section]:
     """Yield the fleet's table of medians; for a single node, or machines without peers, the tables of their reports."""
-    compared = {name: of_node for name, of_node in nodes.items() if not of_node.is_alone}
+    nodes = {name: of_node for name, of_node in verdict.nodes.items() if of_node.outcome.entry.measured}
+    origin = text.origin(verdict)
+    compared = [name for name, of_node in nodes.items() if not of_node.is_alone]
     if len(nodes) == 1 or (len(nodes) <= _ALL_NODES and not compared):
         for name, of_node in nodes.items():
             fields = of_node.fingerprint
@@ -194,6 +196,6 @@ def medians_of(nodes: Mapping[str, NodeVerdict], origin: str = "") -> Iterator[S
             near = tuple(figure for figure in of_node.classes if figure.home < FAR)  # pages have all
             head = Section("", (Text(f"{origin}: {title}".removeprefix(": ")), class_table(near)))
             yield from sections(head, *(Section("", (table(of_node),)) for table in (main_cells, further_cells)))
-    elif (table := medians.on_paper(compared)).rows:
+    elif (table := medians.of_fleet(verdict)).rows:
         title = say("medians_over", nodes=len(compared))
         yield Section("", (Text(f"{origin}: {title}".removeprefix(": ")), table))

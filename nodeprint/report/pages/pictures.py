@@ -374,7 +374,7 @@ def in_tolerances(campaign: Campaign) -> Iterator[Picture]:
         data = differences.of_groups(verdict.fleet.groups, text.sentence(place))
     if data is None:
         metrics = {metric: text.sentence(text.named("metrics", metric)) for metric in decided_metrics(verdict)}
-        data = differences.of_nodes(verdict.nodes, metrics, _marked(campaign))
+        data = differences.of_nodes(verdict.nodes, metrics)
     if data is None:
         return
     count, has_groups = data.sizes["node"], (data.group != "").any()
@@ -473,7 +473,7 @@ def _typical_and_farthest(campaign: Campaign, levels: NodeLevels, names_of: Sequ
     best = min(map(standing, names_of))
     alike = [name for name in names_of if standing(name) == best]
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
-        middle = np.nanmedian(levels.values[[levels.rows[name] for name in alike]], axis=0)
+        middle = np.nanmedian(levels.values[[levels.rows[name] for name in names_of]], axis=0)
         apart = {name: float(np.nanmedian(np.abs(levels.of(name) / middle - 1))) for name in names_of}
     typical = min(alike, key=lambda name: apart[name])
 
@@ -494,7 +494,7 @@ def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[P
         compared = [n for n in names_of if not _is_compared_with_none(nodes[n])]
         if len(compared) < 3 or len(peers) < 2 or len(levels.slots) < 3:
             continue
-        shown = compared[:_MOST_MAPS]
+        shown = sorted(compared[:_MOST_MAPS], key=lambda name: nodes[name].group)
         of_kind = {of.measurement for of in campaign.fleet.pairs if is_of_messages(of) is messages}
         marked = [name for name in compared if any(f.measurement in of_kind for f in nodes[name].counted)]
         findings = (f for name in compared for f in nodes[name].counted if f.measurement == measurement)
@@ -514,7 +514,7 @@ def difference_maps(campaign: Campaign, *, messages: bool = False) -> Iterator[P
 
 
 def _compared(campaign: Campaign, messages: bool) -> Iterator[tuple[str, list[str]]]:
-    """Yield the kinds of machines; of a split fleet its groups together, equally many nodes of each."""
+    """Yield the kinds of machines; of a split fleet its groups together, first equally many nodes of each."""
     if campaign.verdict.fleet.outcome is not FleetOutcome.SPLIT:
         yield from _kinds(campaign, messages)
         return
@@ -525,7 +525,8 @@ def _compared(campaign: Campaign, messages: bool) -> Iterator[tuple[str, list[st
         by_layout.setdefault(key, []).append(members)
     for (measurement, _), groups in by_layout.items():
         each = max(1, _MOST_MAPS // len(groups))
-        yield measurement, [name for members in groups for name in sorted(members, key=natural)[:each]]
+        first = [name for members in groups for name in members[:each]]
+        yield measurement, [*first, *(name for members in groups for name in members[each:])]
 
 
 def machines(campaign: Campaign) -> tuple[list[Picture], str]:

@@ -47,7 +47,7 @@ def test_figures_are_marked_by_the_background_load_of_their_measurement(lost: fl
     lines = printed.medians({"node000": node})
     hops = [line for line in lines if "same core" in line or "same CCX" in line]
     assert hops and all(bool(re.search(r" ns \*", line)) == marked for line in hops)
-    assert any("took up to 87.0% of the CPU time" in line for line in lines) == (lost == 0.87)
+    assert any("CPU time was lost" in line for line in lines) == marked
     table = tables.class_table(node.classes)
     medians = next(column for column, head in enumerate(table.header) if head.startswith("median"))
     assert all(str(row[medians]).endswith(" *") == marked for row in table.rows)

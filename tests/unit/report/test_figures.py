@@ -146,7 +146,7 @@ def long_names() -> dict[str, Drawing]:
         "hosts": (matrix.matrix, matrix_tables.messages(messages)),
         "in tolerances": (
             differences.differences,
-            differences.differences_of(rows, {}, "in tolerances", hosts[3:4]),
+            differences.differences_of(rows, {}, "in tolerances", dict.fromkeys(rows, hosts[3:4])),
         ),
         "course": (curves.curve, course.assign_coords(figure_data.tolerance_coordinates(1.0, 1.0, "1"))),
         "messages": (curves.curve, messages_over),
@@ -410,7 +410,8 @@ def test_far_nodes_have_plain_numbers_on_the_axis_and_their_names_inside_the_fig
     """Beyond five tolerances the axis is logarithmic, of which matplotlib's numbers would be TeX."""
     row = {f"node{n:03d}": value for n, value in enumerate((0.2, -0.3, -16.0, 2.1, 2.2))}
     rows = {"Core to core": row, "Memory latency": row}
-    data = differences.differences_of(rows, {}, "in tolerances", ["node002", "node003", "node004"])
+    marked = {key: ["node002", "node003", "node004"] for key in rows}
+    data = differences.differences_of(rows, {}, "in tolerances", marked)
     drawn = render.figure(differences.differences, data, STYLE, 180.0)
     drawn.draw_without_rendering()
     (ax,) = drawn.axes
@@ -573,10 +574,12 @@ def test_the_difference_of_a_metric_is_that_of_a_finding_in_any_of_its_measureme
     """The agreement in bandwidth may be of all memory while a CCX is beyond its tolerance."""
     slow = verdicts.finding(-0.12, measurement="bandwidth-ccx", tolerance=0.05, unit="B/s")
     nodes = {"cn1": verdicts.node(), "cn2": verdicts.node(), "cn3": verdicts.node(findings=(slow,))}
-    data = differences.of_nodes(nodes, {"bandwidth": "Bandwidth", "core-to-core": "Core to core"}, ["cn3"])
+    data = differences.of_nodes(nodes, {"bandwidth": "Bandwidth", "core-to-core": "Core to core"})
     assert data is not None
     assert data.value.sel(metric="Bandwidth", node="cn3").item() == pytest.approx(-2.4)
     assert differences.outside(data).sum() == 1
+    # a triangle is a finding of its own row
+    assert data.marked.sel(node="cn3").to_series().to_dict() == {"Bandwidth": True, "Core to core": False}
 
 
 def test_a_metric_that_does_not_decide_has_a_row_if_a_finding_counts_in_it() -> None:
@@ -627,6 +630,6 @@ def test_a_point_beyond_its_tolerance_has_its_name_in_the_figure_or_in_the_capti
 
 def test_the_names_of_findings_come_before_those_of_farther_dots() -> None:
     rows = {"Core to core": {"cn1": 0.1, "cn2": 1.1, "cn3": 4.0, "cn4": 3.0, "cn5": 2.0, "cn6": -1.1}}
-    data = differences.differences_of(rows, {}, "in tolerances", ["cn2"])
+    data = differences.differences_of(rows, {}, "in tolerances", {key: ["cn2"] for key in rows})
     (ax,) = render.figure(differences.differences, data, STYLE, 180.0).axes
     assert {text.get_text() for text in ax.texts} == {"cn2", "cn3", "cn4", "cn6", "tolerance"}
