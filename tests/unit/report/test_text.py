@@ -354,6 +354,6 @@ def test_a_count_of_one_has_a_singular() -> None:
     event = verdicts.finding(id="throttled", measurement="", component=Component("throttled", "throttled"))
     one, two = (text.finding_sentence(replace(event, value=count)) for count in (1.0, 2.0))
     assert "was throttled 1 time" in one and "times" not in one and "throttled 2 times" in two
-    caption = say("alt", "map", measurement="m", node="n", peers=1, marked="")
+    caption = say("figures", "map", measurement="m", node="n", peers=1, marked="")
     assert "1 peer." in caption
-    assert " 1 run of " in say("alt", "runs", beyond=1, runs=1, component="c", verb="is", tolerance="4%")
+    assert " 1 run of " in say("figures", "runs", beyond=1, runs=1, component="c", verb="is", tolerance="4%")
