@@ -101,7 +101,7 @@ SOURCES: Mapping[str, str] = {
     "judge/joined._DAY_S, _MOST_DAYS": "a day; more than any calendar has",
     "judge/joined._SEVERAL": f"{_CHOICE}: fewer show no correlation",
     "judge/joined._MOST_ALIKE": f"{_CHOICE}: a mean of a year still says something",
-    "judge/agreements.MOST_RUNS, MOST_NODES": f"{_CHOICE}, for the means of a site",
+    "judge/agreements.MOST_RUNS, MOST_NODES, MOST_JOBS": f"{_CHOICE}, for the means of a site",
     "judge/agreements._NOISIER": f"{_CHOICE} that affects the printed remedy alone",
     "judge/agreements._CLOSE": f"{_CHOICE} that affects the printed remedy alone",
     "judge/agreements.NINE_OF_TEN": "the normal distribution",

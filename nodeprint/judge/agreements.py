@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +21,8 @@ from nodeprint.stats.peers import TEMPLATE_ERROR
 
 Floats = npt.NDArray[np.float64]
 
-#: The largest numbers of runs and nodes that a remedy recommends.
-MOST_RUNS, MOST_NODES = 20, 64
+#: The largest numbers of runs, nodes and jobs that a remedy recommends.
+MOST_RUNS, MOST_NODES, MOST_JOBS = 20, 64, 4
 #: The standard normal quantile of 90% power.
 NINE_OF_TEN = 1.2816
 #: Detection limits above this many tolerances do not support a conclusion.
@@ -146,40 +148,49 @@ def _oddest_run(matrix: Matrix, position: int, component: int) -> str:
 def remedy_of(pooled: Deviations, number: int, component: int) -> tuple[str, int]:
     """The first remedy that brings a component of a node (row `number` of `pooled`) within its tolerance.
 
-    The remedies are `quiet` (an idle system), `runs` and `nodes` (each with the required total), `tolerance` (the
-    difference is close to it) and `none`. `quiet` means that the node's runs should vary as little as those of the
+    The remedies are `quiet` (an idle system), `runs`, `jobs` and `nodes` (each with the required total), `tolerance`
+    (the difference is close to it) and `none`. `quiet` means that the node's runs should vary as little as those of the
     others.
 
-    The observed deviation is the largest of many, so other runs are expected to show only its share beyond noise. A
-    wider tolerance is not a remedy if a difference beyond it is unresolved, or if the interval is wider than the
-    tolerance.
+    The observed deviation is the largest of many, so other jobs are expected to show only its share beyond noise. More
+    runs of the same jobs reduce the noise of runs alone. If noise cannot explain a difference, all of it remains.
+    A wider tolerance is not a remedy if a difference beyond it is unresolved, or if the interval is wider than it.
     """
     position, spread, reference = int(pooled.owner[number]), pooled.spreads.run, pooled.reference
-    runs = max(int(pooled.runs[number, component]), 1)
+    runs, jobs = max(int(pooled.runs[number, component]), 1), max(len(pooled.matrix.jobs(position)), 1)
     tolerance, error = float(pooled.tolerance[component]), float(pooled.error[number, component])
     difference, half_90 = abs(float(pooled.difference[number, component])), float(pooled.half_90[number, component])
     between = float(reference.between[position, component])
-    expected = difference * (1 - min(error**2 / max(between + error**2, 1e-30), 1.0))
     if difference > tolerance:
         return "quiet", 0
     own, usual = float(spread.pooled[component] * spread.ratio[position, component]), float(spread.pooled[component])
-    job = float(pooled.spreads.job.variance[component]) / max(len(pooled.matrix.jobs(position)), 1)
+    job = float(pooled.spreads.job.variance[component])
     count = max(float(reference.count[position]), 1.0)
     chips = max(between - own / runs, 0.0)
     quantile = half_90 / error if error > 0 and np.isfinite(half_90) else 2.0
-    room = (max(tolerance - expected, 0.0) / (quantile + NINE_OF_TEN)) ** 2
+    scatter = max(between + error**2, 1e-30)
+    noisy = difference <= NormalDist().inv_cdf(1 - float(pooled.tail[component])) * scatter**0.5
 
-    def variance(run: float, runs: int, peers: float) -> float:
-        return float(run / runs + job + TEMPLATE_ERROR * (chips + run / runs) / peers)
+    def room(noise: float) -> float:
+        expected = difference * (1 - min(noise / scatter, 1.0) * noisy)
+        return float((max(tolerance - expected, 0.0) / (quantile + NINE_OF_TEN)) ** 2)
 
-    if own > _NOISIER * usual and variance(usual, runs, count) <= room:
+    def variance(run: float, runs: float, jobs: int, peers: float) -> float:
+        return float(run / runs + job / jobs + TEMPLATE_ERROR * (chips + run / runs) / peers)
+
+    of_jobs, of_runs = room(error**2), room(own / runs)
+    if own > _NOISIER * usual and variance(usual, runs, jobs, count) <= of_jobs:
         return "quiet", 0
-    for wanted in range(runs + 1, MOST_RUNS + 1):
-        if variance(own, wanted, count) <= room:
-            return "runs", wanted
-    for wanted in range(int(count) + 2, MOST_NODES + 1):
-        if variance(own, MOST_RUNS, wanted - 1) <= room:
-            return "nodes", wanted
+    more_runs = (("runs", of, variance(own, of, jobs, count), of_runs) for of in range(runs + 1, MOST_RUNS + 1))
+    more_jobs = (
+        ("jobs", of, variance(own, runs * of / jobs, of, count), of_jobs) for of in range(jobs + 1, MOST_JOBS + 1)
+    )
+    more_nodes = (
+        ("nodes", of, variance(own, MOST_RUNS, jobs, of - 1), of_runs) for of in range(int(count) + 2, MOST_NODES + 1)
+    )
+    for remedy, wanted, expected, most in chain(more_runs, more_jobs, more_nodes):
+        if expected <= most:
+            return remedy, wanted
     if own > _NOISIER * usual or not half_90 <= tolerance:
         return "quiet", 0
     return ("tolerance", 0) if difference > _CLOSE * tolerance else ("none", 0)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from nodeprint.data.places.measured import is_metric
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Outcome
-from nodeprint.judge.verdict import Agreement, NodeVerdict, Verdict
+from nodeprint.judge.verdict import Agreement, Limit, NodeVerdict, Verdict
 from nodeprint.report import names
 from nodeprint.report.text.wording import begin, named, noun_phrase, sentence
 from nodeprint.settings.texts import say, texts
@@ -70,11 +70,11 @@ def agreement_remedy(agreement: Agreement) -> str:
     """What resolves an agreement; empty where nothing is to be said."""
     job, _, run = agreement.run.partition("/run")
     named_run = f"run {run} of {job}" if run else "one run"
-    words = remedy_words(agreement.remedy, agreement.measurement)
-    return words.format(needed=agreement.needed, runs=agreement.runs, run=named_run)
+    return remedy_words(agreement, of_jobs="in all", runs=agreement.runs, run=named_run)
 
 
-def remedy_words(remedy: str, measurement: str) -> str:
-    """The sentence of a remedy, its values still to be filled in; of a metric of a table it is another one."""
-    own = texts()["agreement_remedies_of_tables"] if is_metric(measurement) else {}
-    return str(own.get(remedy) or texts()["agreement_remedies"].get(remedy, ""))
+def remedy_words(of: Agreement | Limit, **values: object) -> str:
+    """The sentence of a remedy, empty without one; of a metric of a table it is another one."""
+    own = texts()["agreement_remedies_of_tables"] if is_metric(of.measurement) else {}
+    words = own.get(of.remedy) or texts()["agreement_remedies"].get(of.remedy, "")
+    return str(words).format(needed=of.needed, **values)

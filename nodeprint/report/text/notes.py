@@ -175,8 +175,8 @@ def _component_type(of: Spread | Limit) -> str:
 def limits_of(limits: Sequence[Limit], *, remedied: bool = True) -> str:
     """State the detection limits of one measurement with their remedy: of one component, or as a range of several."""
     most = max(limits, key=lambda limit: limit.needed)
-    words = remedy_words(most.remedy, most.measurement) if remedied and most.remedy else ""
-    remedy = f"; {words}".format(needed=most.needed, runs="fewer") if words else ""
+    words = remedy_words(most, of_jobs="in each job", runs="fewer") if remedied else ""
+    remedy = f"; {words}" if words else ""
     effect, tolerance = names.between([limit.effect for limit in limits], names.percent), names.tolerances(limits)
     if len(limits) > 1:
         of, count = sentence(measured(most.measurement)), len(limits)

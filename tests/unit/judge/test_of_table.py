@@ -86,6 +86,37 @@ def test_a_second_job_confirms() -> None:
     assert names(judged(rows), Outcome.DEVIATES) == ["n007"]
 
 
+def remedies(rows: list[ToolValue], **rules: object) -> list[str]:
+    """The remedies of the first node."""
+    nodes = judged(rows, **rules).nodes
+    return [text.agreement_remedy(of) for of in next(iter(nodes.values())).agreements if of.share > 1]
+
+
+@pytest.mark.parametrize("runs", [5, 6, 12, 20])
+def test_a_difference_close_to_the_tolerance_asks_for_no_more_runs(runs: int) -> None:
+    values = fleet(64, runs, run_sd=0.011, node_sd=0.0035)
+    values[0] *= 2600 * 1.047 / values[0].mean()
+    (words,) = remedies(rows_of(values), tolerances=("5",))
+    assert words.startswith("more measurements may not resolve a difference so close to the tolerance")
+
+
+def test_published_runs_do_not_ask_for_one_more_each_time(data: Path) -> None:
+    figures = table_file.read_table(data / "fleets/azure-hb96-64.stream.csv")
+    verdict = of_table.judge(figures, "t", of_table.rules_of(figures, tolerances=("5",))).verdict
+    (open_,) = (of for of in verdict.nodes["n000"].agreements if of.share > 1)
+    assert (open_.remedy, open_.needed) == ("tolerance", 0)
+
+
+def test_where_jobs_vary_another_job_is_asked_for_and_resolves_it() -> None:
+    values = fleet(32, 5, run_sd=0.002, node_sd=0.003)
+    values[0] *= 2600 * 1.013 / values[0].mean()
+    (words,) = remedies(rows_of(values), tolerances=("2",))
+    assert words.endswith("as jobs vary: measure it again as another job, 2 jobs in all")
+    both = zip("ab", (values, values * (1 + 1e-4)), strict=True)
+    rows = [replace(row, job=job) for job, of_job in both for row in rows_of(of_job)]
+    assert remedies(rows, tolerances=("2",)) == []
+
+
 def test_lower_is_better_of_times() -> None:
     values = fleet()
     values[3] *= 1.3

@@ -97,8 +97,8 @@ def test_remedies_are_few_and_can_be_done(seed: int, noise: float) -> None:
     )
     for node in judge(fleet(plan)).verdict.nodes.values():
         for agreement in node.agreements:
-            assert agreement.remedy in ("", "quiet", "runs", "nodes", "job", "tolerance", "time", "none")
-            assert agreement.needed <= {"runs": 20, "nodes": 64}.get(agreement.remedy, 0)
+            assert agreement.remedy in ("", "quiet", "runs", "jobs", "nodes", "job", "tolerance", "time", "none")
+            assert agreement.needed <= {"runs": 20, "jobs": 4, "nodes": 64}.get(agreement.remedy, 0)
             assert (agreement.remedy == "quiet") == agreement.run.startswith("job1/run")
             if agreement.remedy == "job":
                 assert abs(agreement.effect) > 0.9 * agreement.tolerance

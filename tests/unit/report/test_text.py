@@ -245,16 +245,31 @@ def test_an_agreement_beyond_its_tolerance_is_the_reason_and_its_remedy_the_acti
     node = verdicts.node(Outcome.INCONCLUSIVE, agreements=(runs,), reasons=(unresolved,))
     reason, action = text.reason_and_action({"cn1": node})
     assert reason.endswith("may differ by up to 6.0% or 6.72 ns (tolerance 4.0% or 4.48 ns).")
-    assert action.startswith("14 runs are needed and 4 were made: raise `runs`") and action.endswith("adds them.")
+    assert action.startswith("14 runs in all are needed and 4 were made: raise `runs`") and action.endswith(
+        "adds them."
+    )
     assert text.node_sentence(node) == f"{reason} {action}"
     nodes = verdicts.agreement("memory", within=0.06, remedy="nodes", needed=9)
     _, action = text.reason_and_action({"cn1": replace(node, agreements=(runs, nodes))})
-    assert "Core-to-core latency: 14 runs are needed" in action
+    assert "Core-to-core latency: 14 runs in all are needed" in action
     assert action.endswith(
         "Memory latency: measure more nodes like these: a group of peers needs 9 in all, outliers not counted."
     )
     reason, _ = text.reason_and_action({"cn1": node, "cn2": replace(node, agreements=(replace(runs, share=2.0),))})
     assert "On 2 nodes, most on cn2: Core-to-core latency: core 12" in reason
+
+
+def test_the_runs_of_a_detection_limit_are_those_of_each_job() -> None:
+    limit = Limit("core-to-core", "coherence-cas", "ccd", "ccd", 0.1, 0.03, "runs", 12)
+    verdict = verdicts.verdict()
+    (note,) = text.fleet_notes(replace(verdict, fleet=replace(verdict.fleet, limits=(limit,))))
+    assert "; 12 runs in each job are needed and fewer were made: raise `runs`" in note
+
+
+def test_a_remedy_says_which_interval_is_beyond_the_tolerance() -> None:
+    """`Nothing deviates` was followed by `the difference exceeds the tolerance`."""
+    words = text.agreement_remedy(verdicts.agreement(within=0.06, remedy="job"))
+    assert words.startswith("the 90% interval is beyond the tolerance, but the wider one")
 
 
 def test_an_agreement_just_beyond_its_tolerance_is_not_printed_as_equal_to_it() -> None:
