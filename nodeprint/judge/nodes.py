@@ -110,7 +110,8 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
             )
         )
         disturbances = [disturbance for job in self.population.disturbed[i].values() for disturbance in job]
-        disturbances += [Disturbance("record", invalid=False, detail=text) for text in (*node.unusable, *node.quality)]
+        problems = dict.fromkeys((*node.unusable, *node.quality))  # some are in both
+        disturbances += [Disturbance("record", invalid=False, detail=text) for text in problems]
         lost = quality.lost(node, i, self.population.reduced)
         disturbances += quality.beside(node, i, self.population.reduced, self.population.rules)
         return NodeVerdict(

@@ -33,8 +33,8 @@ def _counts(campaign: Campaign) -> Iterator[Fact]:
         yield Fact(100 * deviation, "%", left=r"between jobs: .*$", right=rf" \((?i:{metric_words(metric)})")
     shares = [one["share"] for node in nodes.values() for one in node["disturbances"]]
     yield Fact(100 * max(shares, default=math.nan), "%", "up to $")
-    records = sum(one["kind"] == "record" for node in nodes.values() for one in node["disturbances"])
-    yield Fact(records - 1, "", "; $", " other records?")
+    problems = sum(one["kind"] == "record" for node in nodes.values() for one in node["disturbances"])
+    yield Fact(problems - 1, "", "; $", " other problems?")
     compared = {group["than"] for group in fleet["groups"]} - {""}
     split = [of for of in fleet["groups"] if of["name"] in compared or of["than"]]
     yield Fact(sum(len(of["nodes"]) for of in split), "", "", r" of \d+ nodes form")

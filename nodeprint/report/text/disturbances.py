@@ -161,8 +161,8 @@ def disturbed(verdict: Verdict) -> list[str]:
         most = f"most on {printable(worst, 60)}: " if len(on) > 1 else ""
         words = disturbance(on[worst]).rstrip(".")
         times_seen = sum(seen.kind == kind for name in on for seen in verdict.nodes[name].disturbances)
-        others = names.counted(times_seen - 1, "other record") if kind == "record" and times_seen > 1 else ""
-        more = say("disturbances", "more_records", records=others) if others else ""
+        # a record may have several problems
+        more = say("disturbances", "more_problems", count=times_seen - 1) if kind == "record" and times_seen > 1 else ""
         lines.append(f"{sentence(named('kinds', kind))} on {names.nodes(on)}: {most}{words}{more}.")
     return lines
 

@@ -145,6 +145,12 @@ def test_disturbed_data_that_count_are_said_second(tmp_path: Path) -> None:
     assert of_one == "the system took up to 87.0% of the time of CPU 0 in job1/run1"
 
 
+def test_problems_of_one_record_are_not_counted_as_records() -> None:
+    problems = [verdicts.disturbed(invalid=False, kind="record", detail=f"run1, line {n}: damaged") for n in (1, 2, 3)]
+    (line,) = text.disturbed(verdicts.verdict({"cn1": verdicts.node(disturbances=tuple(problems))}))
+    assert line.endswith("on cn1: run1, line 1: damaged; 2 other problems.")
+
+
 def test_what_was_not_measured_is_said_with_its_reason(tmp_path: Path) -> None:
     """As often as the campaign is shown, once for nodes that lack the same."""
     why = "no MPI here: mpirun is not installed; install Open MPI"
