@@ -141,7 +141,8 @@ def _next(campaign: Campaign, node: str, finding: Finding) -> str:
     name = node if names.nodes([node]) == node else "NAME"
     command = config.again(campaign.folder or Path(campaign.verdict.campaign), name)
     place = "imported" if campaign.verdict.imported else "by_command"
-    return text.action(finding, campaign.verdict.nodes[node].outcome, place, command=command)
+    nodes = campaign.verdict.nodes
+    return text.action(finding, nodes, nodes[node].outcome, place, command=command)
 
 
 def _by_hand(finding: Finding) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ def rows(verdict: Verdict) -> list[Row]:
     if len(sets) > _MOST_ROWS:
         words = text.component_type_in_words
         sets = _alike(with_findings, words)
-    findings = (_finding(of_set, words) for of_set in sets)
+    findings = (_finding(of_set, verdict.nodes, words) for of_set in sets)
     return sorted(
         (*findings, *_links(verdict), *_groups(verdict), *_spreads(verdict), *_others(verdict)),
         key=lambda row: row.rank,
@@ -87,12 +87,14 @@ def _alike(nodes: Mapping[str, NodeVerdict], words: Callable[[Finding], str]) ->
     for name in sorted(nodes, key=lambda name: (severity(nodes[name]), natural(name))):
         worst = worst_finding(nodes[name])
         assert worst is not None
-        key = (nodes[name].outcome, words(worst), worst.effect > 0, text.remedy(worst))
+        key = (nodes[name].outcome, words(worst), worst.effect > 0, text.remedy(worst, nodes))
         sets.setdefault(key, {})[name] = nodes[name]
     return list(sets.values())
 
 
-def _finding(nodes: Mapping[str, NodeVerdict], words: Callable[[Finding], str]) -> Row:
+def _finding(
+    nodes: Mapping[str, NodeVerdict], of_fleet: Mapping[str, NodeVerdict], words: Callable[[Finding], str]
+) -> Row:
     worst = [node.counted[by_harm(node)[0] - 1] for node in nodes.values()]
     first, more = worst[0], max(len(node.counted) for node in nodes.values()) - 1
     (outcome,) = {node.outcome for node in nodes.values()}
@@ -108,7 +110,7 @@ def _finding(nodes: Mapping[str, NodeVerdict], words: Callable[[Finding], str]) 
         words(first) + further,
         names.signed_range([finding.effect for finding in sizes], digits),
         names.between(accepted, lambda of: names.quantity(of, unit) if first.of_limit else names.tolerance(of, digits)),
-        text.action(first, outcome),
+        text.action(first, of_fleet, outcome),
         has_figure=True,
     )
 
@@ -124,7 +126,7 @@ def _links(verdict: Verdict) -> Iterator[Row]:
         node, outcome = str(link.component.where["node"]), OUTCOME_OF[link.state]
         mark = replace(state_mark(link), word=f"{outcome.outcome_class} ({say('messages_of', 'outcome')})")
         differs = text.component_in_words(link), *names.with_tolerance(link.effect, link.tolerance)
-        yield Row(_rank(outcome, *harm(link), node), (node,), mark, *differs, text.action(link, outcome))
+        yield Row(_rank(outcome, *harm(link), node), (node,), mark, *differs, text.action(link, verdict.nodes, outcome))
 
 
 def _groups(verdict: Verdict) -> Iterator[Row]:

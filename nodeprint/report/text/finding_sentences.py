@@ -10,7 +10,7 @@ from nodeprint.data.places import homes
 from nodeprint.data.places.measured import is_metric, models
 from nodeprint.errors import printable
 from nodeprint.judge.outcome import Certainty, Outcome
-from nodeprint.judge.verdict import Evidence, Finding, JobEffect
+from nodeprint.judge.verdict import Evidence, Finding, JobEffect, NodeVerdict
 from nodeprint.machine import fingerprint
 from nodeprint.report import names
 from nodeprint.report.pages.order import harm
@@ -191,22 +191,26 @@ def runs_beyond(finding: Finding) -> str:
     return say("finding_runs", count=beyond, of=finding, verb="is" if beyond == 1 else "are")
 
 
-def remedy(finding: Finding) -> str:
-    """Return what removes the cause of a finding."""
+def remedy(finding: Finding, nodes: Mapping[str, NodeVerdict]) -> str:
+    """Return what removes the cause of a finding in a fleet of `nodes`."""
     if finding.state is Certainty.MISMATCH:
         return say("remedy_of_few")
     remedies, term = texts()["remedies"], terms().get(finding.component.term)
     of_term = term.remedy if term is not None else remedies.get(finding.component.term)
-    return str(remedies.get(finding.remedy) or of_term or remedies["other"])
+    words = str(remedies.get(finding.remedy) or of_term or remedies["other"])
+    has_same = any(node.outcome is Outcome.SAME for node in nodes.values())
+    return words.replace("{peer}", say("remedy_peers", "same" if has_same else "other"))
 
 
-def action(finding: Finding, outcome: Outcome, place: str = "in_table", **values: str) -> str:
+def action(
+    finding: Finding, nodes: Mapping[str, NodeVerdict], outcome: Outcome, place: str = "in_table", **values: str
+) -> str:
     """Return what to do about a finding of a node: another job if that decides the outcome, then the remedy.
 
     `place` selects the sentence, which `values` complete.
     """
     key = "again" if outcome.entry.again else "after"
-    return say("next_step", place, key, remedy=remedy(finding), **values)
+    return say("next_step", place, key, remedy=remedy(finding, nodes), **values)
 
 
 def evidence(seen: Evidence) -> str:

@@ -62,8 +62,11 @@ def test_tolerances_have_one_range_in_tables_and_in_sentences(count: int, words:
 
 def test_of_few_nodes_that_differ_none_is_to_be_compared_with_one_that_is_the_same() -> None:
     finding = verdicts.finding(remedy="node")
-    assert "SAME" in text.remedy(finding)
-    assert "SAME" not in text.remedy(replace(finding, state=Certainty.MISMATCH))
+    same, slow = {"cn1": verdicts.node(Outcome.SAME)}, {"cn2": verdicts.node(Outcome.SUSPECT)}
+    assert text.remedy(finding, same | slow).endswith("power settings with a node that is SAME.")
+    assert "SAME" not in text.remedy(replace(finding, state=Certainty.MISMATCH), same | slow)
+    words = text.action(finding, slow, Outcome.SUSPECT)
+    assert "power settings with another node of the fleet." in words and "SAME" not in words
 
 
 def test_an_outcome_that_all_nodes_share_is_named_once() -> None:
@@ -135,7 +138,7 @@ def test_a_change_is_one_from_the_baseline_and_not_from_peers() -> None:
     cells = text.finding_sentence(replace(changed, measurement="bandwidth-machine", unit="GB/s"))
     for words in (jitter, cells):
         assert "its baseline (c1 to c4)" in words and "the baseline has " in words and "peers" not in words
-    assert "SAME" not in text.remedy(changed)
+    assert "SAME" not in text.remedy(changed, {})
 
 
 def test_finding_says_how_many_runs_show_it() -> None:
