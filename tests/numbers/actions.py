@@ -71,7 +71,7 @@ def _known(campaign: Campaign, node: str, nodes: Sequence[str], place: str) -> l
     own = [finding for finding in campaign.nodes[node]["findings"] if not finding["waived"]]
     named = [one for one in own if all(re.search(word, place.lower()) for word in component_words(one["component"]))]
     if findings := links or named or own:
-        return [(remedy(finding),) for finding in findings]
+        return [(remedy(finding, campaign),) for finding in findings]
     reasons = campaign.nodes[node]["reasons"]
     if reasons and reasons[0]["why"] == "not resolved within the tolerance":
         return [
@@ -80,13 +80,15 @@ def _known(campaign: Campaign, node: str, nodes: Sequence[str], place: str) -> l
     return [_of_reason(reasons[0])] if reasons and reasons[0]["outcome"] != "SPLIT" else []
 
 
-def remedy(finding: Json) -> str:
-    """The sentence for what a finding stands for: its key, or its term."""
+def remedy(finding: Json, campaign: Campaign) -> str:
+    """The sentence for what a finding stands for: its key, or its term, and a node to compare with."""
     sentences, term = texts()["remedies"], terms().get(finding["component"]["term"])
     if finding["state"] == "mismatch":
         return str(texts()["remedy_of_few"])
     of_term = term.remedy if term is not None else sentences.get(finding["component"]["term"])
-    return str(sentences.get(finding["remedy"]) or of_term or sentences["other"])
+    peer = "same" if any(node["outcome"] == "SAME" for node in campaign.nodes.values()) else "other"
+    words = str(sentences.get(finding["remedy"]) or of_term or sentences["other"])
+    return words.replace("{peer}", texts()["remedy_peers"][peer])
 
 
 #: Reasons that have another action in a table of another program's values, or under background load.
@@ -111,7 +113,7 @@ def _resolving(nodes: Iterable[Json]) -> str:
     for of in sorted(farthest.values(), key=lambda of: -_share(of)):
         own = texts()["agreement_remedies_of_tables"] if of["measurement"] == of["metric"] else {}
         job, _, run = of["run"].partition("/run")
-        values = {"needed": of["needed"], "runs": of["runs"], "run": f"run {run} of {job}"}
+        values = {"needed": of["needed"], "runs": of["runs"], "run": f"run {run} of {job}", "of_jobs": "in all"}
         words = str(own.get(of["remedy"]) or texts()["agreement_remedies"].get(of["remedy"], "")).format(**values)
         metrics.setdefault(words, []).append(_name(of["metric"]))
     if len(metrics) < 2:

@@ -146,7 +146,8 @@ def of_agreements(agreements: Sequence[Json], node: str) -> Iterator[Fact]:
         yield Fact(100 * agreement["effect"], "%", r"^differs by: $", "", words, record)
         if agreement["criterion"]:
             yield Fact(100 * agreement["share"], "%", r"^of its tolerance: $", "", words[:1] if node else (), record)
-        yield Fact(agreement["needed"], "", r"(\. |: |^)$", " runs (of a node )?are needed", words, record)
+        yield Fact(agreement["needed"], "", r"(\. |: |^)$", " runs (of a node )?in all are needed", words, record)
+        yield Fact(agreement["needed"], "", "as another job, $", " jobs in all", words, record)
         yield Fact(agreement["needed"], "", "a group of peers needs $", " in all", words, record)
         yield Fact(agreement["runs"], "", "needed and (the table has )?$", "", words, record)
 
