@@ -375,3 +375,10 @@ def test_a_count_of_one_has_a_singular() -> None:
     caption = say("figures", "map", measurement="m", node="n", peers=1, marked="")
     assert "1 peer." in caption
     assert " 1 run of " in say("figures", "runs", beyond=1, runs=1, component="c", verb="is", tolerance="4%")
+
+
+def test_no_cause_names_a_part_that_some_processors_lack() -> None:
+    """Zen 1 has no I/O die, and a finding on it was consistent with the CCD's port to one."""
+    causes = {key: str(words) for key, words in texts()["causes"].items()}
+    assert causes["ccd-port"] == "the CCD's port to the rest of the processor"
+    assert not [words for words in causes.values() if re.search("I/O.die", words)]
