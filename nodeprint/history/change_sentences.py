@@ -104,8 +104,8 @@ def shared_with(node: str, histories: Histories) -> list[str]:
 def of_node(change: Change) -> str:
     """The sentence on a change in a node's own report, with its interval and tolerance."""
     ends = names.interval(change.interval.low, change.interval.high, change.effect)
-    effect, tolerance = names.with_tolerance(change.effect, change.tolerance)
-    size = f"{effect} (95% {ends}; tolerance {tolerance})"
+    effect, tolerance = names.with_tolerance(change.effect, change.tolerance, change.measurement)
+    size = f"{effect} (95% {names.in_points(ends, change.measurement)}; tolerance {tolerance})"
     further = f", {names.counted(change.further, 'further component')} with it" if change.further else ""
     alone = "" if change.compared else say("history", "alone")
     place = f"{component_name(change)} changed by {size}"

@@ -142,14 +142,14 @@ def _picture(history: NodeHistory, in_style: Style) -> tuple[Picture, ...]:
 def _change_row(change: Change) -> tuple[Cell, ...]:
     before, after = (names.quantity(value, change.unit) for value in (change.before, change.after))
     interval = names.interval(change.interval.low, change.interval.high, change.effect).removeprefix("interval ")
-    effect, tolerance = names.with_tolerance(change.effect, change.tolerance)
+    effect, tolerance = names.with_tolerance(change.effect, change.tolerance, change.measurement)
     return (
         names.scoped(change.component),
         change.measurement,
         before,
         after,
         effect,
-        interval,
+        names.in_points(interval, change.measurement),
         tolerance,
         f"{change.unchanged[:10]} and {change.by[:10]}",
     )

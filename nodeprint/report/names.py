@@ -219,10 +219,16 @@ def digits_beyond(share: float, of_tolerance: float) -> int:
     return next(enough, 9) if of_tolerance < abs(share) < math.inf else 1
 
 
-def with_tolerance(effect: float, of_tolerance: float) -> tuple[str, str]:
+def with_tolerance(effect: float, of_tolerance: float, measurement: str = "") -> tuple[str, str]:
     """A difference as `+5.9%` and its tolerance as `4%`, in digits that tell them apart where it is beyond it."""
     digits = digits_beyond(effect, of_tolerance)
-    return signed(effect, digits), tolerance(of_tolerance, digits)
+    return in_points(signed(effect, digits), measurement), in_points(tolerance(of_tolerance, digits), measurement)
+
+
+def in_points(words: str, measurement: str) -> str:
+    """The words for a difference in percent; of a measurement of shares it is a difference in percentage points."""
+    model = models().get(measurement)
+    return words.replace("%", " points") if model is not None and model.scale == "share" else words
 
 
 def with_limit(value: float, limit: float, unit: str) -> tuple[str, str]:

@@ -90,7 +90,7 @@ def scale(unit: str) -> tuple[float, str]:
     plain = unit.lstrip("kMG")
     if plain in ("B/s", "Hz", "flop/s", "1/s", "/s"):
         return _PREFIXES.get(unit[0], 1.0), plain if plain in ("B/s", "Hz") else "1/s"
-    return 1.0, {"tolerances": "times"}.get(unit, unit)
+    return 1.0, {"tolerances": "times", "percentage points": "points"}.get(unit, unit)
 
 
 METRICS = {

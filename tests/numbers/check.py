@@ -17,7 +17,8 @@ from tests.numbers.statements import Statement, statements, unfolded
 
 #: A number with its unit; neither is part of a word.
 _UNIT = (
-    r"percentage points|%|GiB|KiB|[nuµm]?s\b|[kMG]?B/s|[kMG]?Hz|[kMG]?flop/s|[kMG]?/s|[a-z]+/s\b|times\b|tolerances\b"
+    r"(?:percentage )?points|%|GiB|KiB|[nuµm]?s\b|[kMG]?B/s|[kMG]?Hz|[kMG]?flop/s|[kMG]?/s|[a-z]+/s\b"
+    r"|times\b|tolerances\b"
 )
 _NUMBER = re.compile(
     rf"(?<![\w.,])([+-]?(?:\d{{1,3}}(?:,\d{{3}})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?)(?![\w.]*\d)(?: ?({_UNIT}))?(?!\w)"

@@ -32,27 +32,32 @@ def of_finding(finding: Json, node: str, record: str) -> Iterator[Fact]:
 
     change = " (slower|faster|longer|shorter|higher|lower)" if _is_time(finding) else " (higher|lower|below|less|more)"
     direction = change if effect else ""
-    for percent in ("%", "percentage points"):
-        yield fact(100 * abs(effect), percent, r"(is|are|was|were|bandwidth|pages for) $", direction or change)
-        yield fact(100 * effect, percent, r"(differs by|^difference:|^by:)( \S+ to)? $")
-    yield fact(100 * effect, "%", r"\S $", r", tolerance \S+\)")
-    yield fact(100 * effect, "%", r"\. $", " to")
-    yield fact(100 * effect, "%", r"\. \S+ to $", r" on \d+ nodes")
+    percent = "points" if finding["unit"] == "share" and finding["id"] != "limit" else "%"
+    yield fact(100 * abs(effect), percent, r"(is|are|was|were|bandwidth|loses|of it,) $", direction or change)
+    yield fact(100 * effect, percent, r"(differs by|^difference:|^by:)( \S+ to)? $")
+    yield fact(100 * effect, percent, r"\S $", r", tolerance [^()]+\)")
+    yield fact(100 * effect, percent, r"\. $", " to")
+    yield fact(100 * effect, percent, r"\. \S+ to $", r" on \d+ nodes")
     yield fact(100 * abs(effect), "%", r"\) $", r" to \S+% (slower|faster|higher|lower)")
     low, high = finding["interval"]["low"], finding["interval"]["high"]
     ends = sorted((100 * sign * low, 100 * sign * high))
-    yield fact(ends[0], "%", r"(interval|CI) $", " to ")
-    yield fact(ends[1], "%", r"(interval|CI) \S+ to $")
-    yield fact(100 * low, "%", r"^interval: $", " to ")
-    yield fact(100 * high, "%", r"^interval: \S+ to $")
-    yield fact(100 * finding["tolerance"], "%", r"tolerances?:? (of )?$")
+    yield fact(ends[0], percent, r"(interval|CI) $", " to ")
+    yield fact(ends[1], percent, r"(interval|CI) \S+ to $")
+    yield fact(100 * low, percent, r"^interval: $", " to ")
+    yield fact(100 * high, percent, r"^interval: \S+ to $")
+    for unit in {percent, "%"}:  # captions of figures have it in percent
+        yield fact(100 * finding["tolerance"], unit, r"tolerances?:? (of )?$")
     yield fact(times(finding), "times", r"(: |of the tolerance: |\()$")
     value, unit = in_unit(abs(finding["effect_unit"] or math.nan), finding["unit"])
     yield fact(value, unit, ", $", " more" if effect > 0 else " less")
     value, unit = in_unit(finding["value"], finding["unit"])
     peers, _ = in_unit(finding["peers"], finding["unit"])
-    yield fact(value, unit, r"(^measured: |\): |peers \(|(is|are) )$")
-    yield fact(peers, unit, r"(^peers: |^baseline: |^before: |peers have |peers |peers \(\S+ of |: \S+ \S+, \S+ has )$")
+    yield fact(value, unit, r"(^measured: |\): |peers \(|(is|are|for) )$")
+    yield fact(
+        peers,
+        unit,
+        r"(^peers: |^baseline: |^before: |peers have |peers |peers \(\S+ of |: \S+ \S+, \S+ has |where it is )$",
+    )
     yield fact(finding["value"], "", r"(throttled |in |counted |^|: )$", r" (times?|bursts?|memory errors?)")
     yield fact(finding["value"], "times", r"throttled $")
     allowed, unit = in_unit(finding["tolerance_unit"], finding["unit"])

@@ -130,6 +130,11 @@ class Finding(msgspec.Struct, frozen=True):
         return self.id == "limit"
 
     @property
+    def of_effect(self) -> str:
+        """The measurement on whose scale the effect is; empty for a limit, of which the effect is a share."""
+        return "" if self.of_limit else self.measurement
+
+    @property
     def fails_at(self) -> float:
         """The value at which the finding starts, in `unit`: the limit, or the peers' value shifted by the tolerance."""
         if self.of_limit:

@@ -200,9 +200,11 @@ def _further(node: str, verdict: NodeVerdict, jobs: Sequence[Job]) -> tuple[Bloc
     rows = []
     for number, finding in enumerate(verdict.counted[MOST_FINDINGS:_MOST_ROWS], MOST_FINDINGS + 1):
         why_not = check_scripts.Again(finding, check_scripts.header(jobs, finding.measurement)).why_not
+        effect, tolerance = names.with_tolerance(finding.effect, finding.tolerance, finding.of_effect)
         row: dict[str, Cell] = {
             "further findings": text.component_in_words(finding),
-            **dict(zip(("by", "tolerance"), names.with_tolerance(finding.effect, finding.tolerance), strict=True)),
+            "by": effect,
+            "tolerance": tolerance,
             "": text.named("states", finding.state),
             "to check it": "" if why_not else check_scripts.command(node, number),
         }

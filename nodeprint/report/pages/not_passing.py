@@ -103,13 +103,16 @@ def _finding(
     digits = max((names.digits_beyond(of.effect, of.tolerance) for of in sizes if not of.of_limit), default=1)
     unit = names.of_measurement(first.unit, first.measurement)
     accepted = [of.peers if of.of_limit else of.tolerance for of in sizes]  # a finding may be beyond a limit
+    allowed = names.between(
+        accepted, lambda of: names.quantity(of, unit) if first.of_limit else names.tolerance(of, digits)
+    )
     return Row(
         _rank(outcome, *harm(first), next(iter(nodes))),
         tuple(nodes),
         Mark.of(outcome),
         words(first) + further,
-        names.signed_range([finding.effect for finding in sizes], digits),
-        names.between(accepted, lambda of: names.quantity(of, unit) if first.of_limit else names.tolerance(of, digits)),
+        names.in_points(names.signed_range([finding.effect for finding in sizes], digits), first.of_effect),
+        names.in_points(allowed, first.of_effect),
         text.action(first, of_fleet, outcome),
         has_figure=True,
     )

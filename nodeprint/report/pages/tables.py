@@ -73,8 +73,9 @@ def finding_numbers(finding: Finding) -> Table | None:
         return None
     unit = names.of_measurement(finding.unit, finding.measurement)
     measured, _ = names.with_limit(finding.value, finding.fails_at, unit)
-    difference, tolerance = names.with_tolerance(finding.effect, finding.tolerance)
+    difference, tolerance = names.with_tolerance(finding.effect, finding.tolerance, finding.of_effect)
     interval = names.interval(finding.interval.low, finding.interval.high, 1.0).removeprefix("interval ")
+    interval = names.in_points(interval, finding.of_effect)
     if finding.of_limit:
         interval = interval if math.isfinite(finding.interval.low) else ""
         row = {"measured": measured, "limit": check_scripts.accepted(finding)}

@@ -63,6 +63,7 @@ def findings_of(nodes: Mapping[str, Finding]) -> str:
         return words
     digits = max(names.digits_beyond(finding.effect, finding.tolerance) for finding in nodes.values())
     effects = names.signed_range([finding.effect for finding in nodes.values()], digits)
+    effects = names.in_points(effects, nodes[worst].of_effect)
     return f"{say('largest_of_nodes', count=len(nodes), effects=effects, node=printable(worst, 60))}{words}"
 
 
@@ -116,11 +117,11 @@ def _finding_sentence(finding: Finding) -> str:
         value, allowed = names.with_limit(finding.value, finding.tolerance_unit, unit)
         return say("finding_limit", place=place, reason=reason, **{**values, "value": value, "tolerance": allowed})
     if is_metric(finding.measurement) or (model is not None and model.places == "cells"):
-        share = model is not None and model.scale == "share"
-        points = {"effect": f"{values['effect'].removesuffix('%')} percentage points"} if share else {}
         term = terms().get(finding.component.term)
-        words = (term.sentence if term is not None else "") or texts()["finding_cells"]
-        return str(words).format(place=place, **{**values, **points})
+        of_term = term.sentence if term is not None else ""  # it names the metric itself
+        place = sentence(names.component(finding.component)) if of_term else place
+        more = "more" if finding.effect > 0 else "less"
+        return str(of_term or texts()["finding_cells"]).format(place=place, more=more, **values)
     at_home = homes.named(finding.home)
     place += f", with lines at the {at_home}," if at_home else ""
     # the pairs that the effect is of, if they are not all pairs of the component

@@ -119,7 +119,7 @@ def not_same(verdict: Verdict, with_findings: Mapping[str, Finding]) -> list[str
             component = noun_phrase(finding) if is_channel(finding) else component_in_words(finding)
             listed = f"{node} ({component})"
             if finding.measurement and not finding.of_limit:
-                effect, tolerance = names.with_tolerance(finding.effect, finding.tolerance)
+                effect, tolerance = names.with_tolerance(finding.effect, finding.tolerance, finding.measurement)
                 listed = say("first_line_worst", node=node, component=component, effect=effect, tolerance=tolerance)
         right = say("or_right") if contested.intersection(of_it) and outcome.entry.found else ""
         out.append(f"{outcome.with_class}: {listed}{right}")

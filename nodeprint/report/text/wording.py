@@ -112,11 +112,11 @@ def difference(
     tolerance = 0.0 if isinstance(of, Shared) else of.tolerance
     is_named = isinstance(of, Finding) and noun_phrase(of).startswith(measured(of.measurement))
     of_value = is_named or isinstance(of, TimeEffect)
-    effect, of_tolerance = names.with_tolerance(abs(of.effect), tolerance)
+    effect, of_tolerance = names.with_tolerance(abs(of.effect), tolerance, of.measurement)
     return {
-        "effect": effect.removeprefix("+"),
+        "effect": effect.removeprefix("+").replace(" points", " percentage points"),
         **changed(of.effect, of.measurement, several=several, past=past, of_value=of_value),
-        "interval": names.interval(of.interval.low, of.interval.high, of.effect),
+        "interval": names.in_points(names.interval(of.interval.low, of.interval.high, of.effect), of.measurement),
         "tolerance": of_tolerance,
         "times": names.times(of.effect, tolerance),
     }

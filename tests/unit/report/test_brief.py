@@ -161,7 +161,7 @@ def test_what_was_not_measured_is_said_with_its_reason(tmp_path: Path) -> None:
     lines = printed.campaign(tmp_path).splitlines()
     where = "In the configuration that is `arguments: {fault-huge: --pages base}`."
     alike = lines.index(f"  note: Not measured on cn[1-2]: time of a message by MPI ({why}).")
-    missing = "share of huge pages that are missing (memory in fragments; use --pages base)"
+    missing = "memory without huge pages (memory in fragments; use --pages base)"
     assert lines[alike + 1] == f"  note: Not measured on cn3: {missing}. {where}"
     assert lines[alike + 2] == "  cn3: likwid-pin is not installed: the kernels pinned themselves; get it."
     assert lines[-1].startswith("no report yet")

@@ -21,8 +21,8 @@ from tests.support.fleets import judged, made
 
 #: An effect, its interval, its tolerance and the factor in a sentence; effects of shares are in percentage points.
 _FIGURES = re.compile(
-    r"([\d.]+)(?:%| percentage points) [^(]*\(interval (-?[\d.]+) to (-?[\d.]+)%; "
-    r"tolerance ([\d.]+)%: ([\d.]+) times\)"
+    r"([\d.]+)(?:%| percentage points) [^(]*\(interval (-?[\d.]+) to (-?[\d.]+)(?:%| points); "
+    r"tolerance ([\d.]+)(?:%| points): ([\d.]+) times\)"
 )
 DEFECTS = (
     ("node001: core 17 +9%", "node002: ccd 3 +6%"),

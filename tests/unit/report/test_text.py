@@ -12,7 +12,7 @@ from nodeprint.data.places.measured import models
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome, ReasonDetail
 from nodeprint.judge.verdict import Component, Group, Interval, JobEffect, Limit, Reason, Shared, SizeFigure
 from nodeprint.report import names, text
-from nodeprint.report.pages import accepted, method
+from nodeprint.report.pages import accepted, method, tables
 from nodeprint.settings.texts import say, texts
 from tests.support import printed, verdicts
 
@@ -299,7 +299,14 @@ def test_lost_time_is_in_percentage_points_and_rates_are_lower() -> None:
         value=0.031,
         peers=0.001,
     )
-    assert "loses 3.0 percentage points more of its time" in text.finding_sentence(jitter)
+    assert text.finding_sentence(jitter).startswith("CPU 3 loses 3.0 percentage points more of its time than its peers")
+    assert " points; tolerance 4 points: " in text.finding_sentence(jitter)
+    less = replace(jitter, effect=-0.03)
+    assert "loses 3.0 percentage points less of its time" in text.finding_sentence(less)
+    table = tables.finding_numbers(jitter)
+    assert table is not None
+    row = dict(zip(table.header, map(str, table.rows[0]), strict=True))
+    assert (row["difference"], row["tolerance"]) == ("+3.0 points", "4 points") and row["interval"].endswith(" points")
     slow = verdicts.finding(
         -0.1,
         measurement="bandwidth-nodes",
