@@ -131,7 +131,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def of_effect(self) -> str:
-        """The measurement on whose scale the effect is; empty for a limit, of which the effect is a share."""
+        """The measurement whose scale the effect has; empty for a limit, as that effect is relative to the limit."""
         return "" if self.of_limit else self.measurement
 
     @property
