@@ -131,14 +131,17 @@ def _finding(row: Deviations, cause: Cause, state: Certainty, node: PackedNode) 
     low_95, high_95 = (matrix.terms.relative(effect + side, usual) for side in (-half_95, half_95))
     model, pairs = matrix.measured.model, matrix.measured.of_pairs
     worse = (effect > 0) == (model.better == "lower")
-    where, whole = naming.place(matrix, cause.where, node), cause.term
+    whole = Component(cause.term, matrix.terms.terms[head].component_type, naming.place(matrix, cause.where, node))
+    of_head = naming.component(matrix, head, node)
+    # several classes are one finding, and its effect is of one of them
+    is_head = whole.term == of_head.term and (whole.term != "class" or whole.where == of_head.where)
     covers, each = matrix.terms.terms[head].covers, _each_place(row, head, effect)
     return Finding(
         id=_identity(cause.term, effect, model.better, model.scale),
         state=state,
         measurement=matrix.name,
         home=matrix.home,
-        component=Component(cause.term, matrix.terms.terms[head].component_type, where),
+        component=whole,
         effect=relative,
         effect_unit=value - peers,
         interval=Interval(low, high),
@@ -148,7 +151,7 @@ def _finding(row: Deviations, cause: Cause, state: Certainty, node: PackedNode) 
         times_tolerance=abs(relative) / tolerance,
         value=value,
         peers=peers,
-        figures_of=None if whole == matrix.terms.terms[head].name else naming.component(matrix, head, node),
+        figures_of=None if is_head else of_head,
         unit="share" if matrix.terms.share else matrix.measured.unit,
         worse=worse,
         by_job=tuple(_by_job(row, job, head) for job in range(len(row.rows))),

@@ -44,7 +44,9 @@ def component_in_words(finding: Finding) -> str:
     if is_channel(finding):
         return sentence(say("channel", place=memory_node(finding)))
     if names.is_of_pairs(finding.component) and finding.measurement.startswith("coherence"):
-        return f"{say('pairs_of')} of {noun_phrase(finding)}"
+        # the class of the effect, if the component has several
+        is_class, of = finding.component.term == "class", finding.figures_of
+        return f"{say('pairs_of')} of {noun_phrase(finding)}{f', {names.within(of)}' if is_class and of else ''}"
     return noun_phrase(finding)
 
 

@@ -76,6 +76,16 @@ def test_ns_of_a_whole_node_are_of_the_class_that_is_named() -> None:
     assert finding.effect_unit == pytest.approx(finding.effect * finding.peers, rel=0.01)
 
 
+def test_an_effect_on_several_classes_names_the_class_of_its_pairs() -> None:
+    """Everything beyond the CCX was 6.1% slower, and the pairs that were counted were those of one class."""
+    finding, *_ = judge(made("node003: fabric +6%", jobs=2)).verdict.nodes["node003"].findings
+    assert finding.component.where == {"beyond_class": 1} and finding.figures_of is not None
+    of_class = names.component(finding.figures_of)
+    assert text.component_in_words(finding) == f"core-to-core latency of everything beyond the CCX, in {of_class}"
+    assert of_class.startswith("pairs of the same ")
+    assert f"slower in {of_class} than on its peers" in text.finding_sentence(finding)
+
+
 def test_a_single_part_names_no_other() -> None:
     (finding,) = judge(made("node001: core 17 +9%", jobs=2)).verdict.nodes["node001"].findings
     assert finding.component.term == "core"
