@@ -17,7 +17,7 @@ from tests.numbers.statements import Statement, unfolded
 
 #: What stands around a remedy.
 _AROUND = re.compile(
-    r"^Confirm it by another job\. Then: |^Next: (?:.*?\bmeasures? it again[^.]*\. Then: )?"
+    r"^(?:Confirm it by another job\. |Next: .*?\bmeasures? it again[^.]*\. )If it is confirmed: |^Next: "
     r"| After the remedy: .*$"
 )
 #: Outcomes that another job decides; those of findings, which a table has with this, are first.
@@ -42,7 +42,7 @@ def false_actions(statement: Statement, judged: Sequence[Campaign]) -> Iterator[
         if known and not any(_AROUND.sub("", action) in right for right in known):
             yield f"{node}: {action} is not what its finding or reason stands for"
         outcome = judged[0].nodes[node]["outcome"] if node in judged[0].nodes else ""
-        is_first = bool(re.match(r"Confirm it by another job|Next: .*?\bmeasures? it again[^.]*\. Then: ", action))
+        is_first = bool(re.match(r"(Confirm it by|Next: .*?\bmeasures? it again[^.]*\. If it is confirmed: )", action))
         of_page = is_next or "next" in cells
         is_said = known and (of_page or "outcome" in cells) and "slow link" not in row
         if is_said and is_first is not (outcome in _DECIDED_AGAIN[: None if of_page else _OF_FINDINGS]):

@@ -169,16 +169,24 @@ _FALSE = {
     "an action is of no finding": ("confirmed", "Look for interrupts and daemons on", "Replace"),
     "nobody confirms the finding of one job": (
         "core",
-        "Confirm it by another job. Then: Report the parts",
+        "Confirm it by another job. If it is confirmed: Report the parts",
         "Report the parts",
     ),
     "an intermittent finding is not to be confirmed": (
         "intermittent",
-        "Confirm it by another job. Then: Look for",
+        "Confirm it by another job. If it is confirmed: Look for",
         "Look for",
     ),
-    "an open item of one job is not to be confirmed": ("confirmed", "| Confirm it by another job. Then: ", "| "),
-    "a confirmed finding is to be confirmed": ("confirmed", ">Look for", ">Confirm it by another job. Then: Look for"),
+    "an open item of one job is not to be confirmed": (
+        "confirmed",
+        "| Confirm it by another job. If it is confirmed: ",
+        "| ",
+    ),
+    "a confirmed finding is to be confirmed": (
+        "confirmed",
+        ">Look for",
+        ">Confirm it by another job. If it is confirmed: Look for",
+    ),
     "a node of another configuration has the action of one that was not measured": (
         "harvested",
         "Give it the settings of the other nodes and measure it again, or measure more nodes like it.",

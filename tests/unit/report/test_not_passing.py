@@ -17,6 +17,7 @@ from nodeprint.report.pages import not_passing
 from nodeprint.report.pages.blocks import Mark, Table
 from nodeprint.report.pages.judged_campaign import Campaign
 from nodeprint.report.pages.node import finding_block
+from nodeprint.settings.config_file import MOST_JOBS
 from tests.support import verdicts
 from tests.support.fleets import judged
 from tests.support.fleets import made as simulated
@@ -34,7 +35,7 @@ def table(nodes: dict[str, NodeVerdict]) -> Table:
     return not_passing.table(verdicts.verdict(nodes), {}, {})
 
 
-@pytest.mark.parametrize("outcome", [Outcome.SUSPECT, Outcome.DEVIATES])
+@pytest.mark.parametrize("outcome", [Outcome.SUSPECT, Outcome.INTERMITTENT, Outcome.DEVIATES])
 def test_a_node_report_says_what_page_1_says_is_to_be_done(outcome: Outcome) -> None:
     defect, name = "node003: core 17 +12%", "node003"
     verdict = judged(defect).verdict
@@ -42,7 +43,20 @@ def test_a_node_report_says_what_page_1_says_is_to_be_done(outcome: Outcome) -> 
     (row,) = not_passing.table(verdict, {}, {}).rows
     block = finding_block(Campaign(verdict, simulated(defect)), name, verdict.nodes[name].counted[0], 1, {})
     assert dict(block.facts)["next"] == row[5]
-    assert str(row[5]).startswith("Confirm it by another job. Then: Look for") is (outcome is Outcome.SUSPECT)
+    again = str(row[5]).startswith("Confirm it by another job. If it is confirmed: Look for")
+    assert again is (outcome is not Outcome.DEVIATES)
+
+
+@pytest.mark.parametrize("jobs", [2, MOST_JOBS])
+@pytest.mark.parametrize("outcome", [Outcome.SUSPECT, Outcome.INTERMITTENT])
+def test_the_headline_of_a_node_asks_for_the_job_that_the_table_asks_for(outcome: Outcome, jobs: int) -> None:
+    """An intermittent node was to be confirmed on page 1, and its headline had another step."""
+    reason = Reason(outcome)
+    names = tuple(f"job{number}" for number in range(1, jobs + 1))
+    node = replace(verdicts.node(outcome, findings=(verdicts.finding(),), reasons=(reason,)), jobs=names)
+    words = text.node_sentence(node)
+    assert "can confirm it" in words or "another job will decide" in words, words
+    assert "Look for what differed" not in words
 
 
 def test_nodes_with_the_same_finding_share_a_row_with_the_range_of_their_effects() -> None:

@@ -208,7 +208,9 @@ def test_open_items_are_the_rows_of_page_1_of_each_campaign_and_absent_nodes(tmp
     of_first = [{name: row[name] for name in shared} for row in rows if row["campaign"] == "first"]
     assert of_first == [{name: row[name] for name in shared} for row in expected] and len(of_first) == 3
     assert {row["rack"] for row in rows[:2]} == {"r1"} and rows[0]["done"] and rows[0]["until (date)"]
-    assert all(row["what to do"].startswith("Confirm it by another job. Then: Look for") for row in rows[:2])
+    assert all(
+        row["what to do"].startswith("Confirm it by another job. If it is confirmed: Look for") for row in rows[:2]
+    )
     assert [(row["campaign"], row["node"], row["what differs"]) for row in rows[3:]] == [
         ("second", "cn3", "Not part of this campaign")
     ]
