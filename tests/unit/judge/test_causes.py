@@ -131,7 +131,7 @@ def test_the_coarsest_part_that_explains_is_named_though_a_finer_one_crossed_fir
                 expected = {"whole": set(), "cpu": {"core", "cpu"}, "socket": {"socket"}, "ccd": {"ccd"}}[component]
                 where = {"socket" if label == "cpu_node" else label for label in finding.component.where}
                 assert where == expected, (component, finding.component)
-                assert len(finding.cells) >= cells.sum()
+                assert 0 < len(finding.cells) <= cells.sum(), "those of the stated effect"
             assert len(findings) == 1 or (times_tolerance < 2 and not findings)
     assert named >= (3 if times_tolerance < 2 else 3 * len(components))
 
