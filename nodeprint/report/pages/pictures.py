@@ -139,7 +139,8 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int) -> tup
     if not finding.runs or finding.of_limit:
         return ()
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
-    tolerance, component = f"{finding.tolerance * 100:.3g}%", names.component(finding.component)
+    tolerance = names.in_points(f"{finding.tolerance * 100:.3g}%", finding.measurement)
+    component = names.component(finding.component)
     values = {"component": component, "tolerance": tolerance, "verb": "is" if beyond == 1 else "are"}
     caption = say("figures", "runs", beyond=beyond, runs=len(finding.runs), **values)
     data = differences.of_finding(finding)

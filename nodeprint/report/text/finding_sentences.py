@@ -44,9 +44,8 @@ def component_in_words(finding: Finding) -> str:
     if is_channel(finding):
         return sentence(say("channel", place=memory_node(finding)))
     if names.is_of_pairs(finding.component) and finding.measurement.startswith("coherence"):
-        # the class of the effect, if the component has several
-        is_class, of = finding.component.term == "class", finding.figures_of
-        return f"{say('pairs_of')} of {noun_phrase(finding)}{f', {names.within(of)}' if is_class and of else ''}"
+        of_class = _scope(finding) if finding.component.term == "class" and finding.figures_of else ""
+        return f"{say('pairs_of')} of {noun_phrase(finding)}{f', {of_class}' if of_class else ''}"
     return noun_phrase(finding)
 
 
@@ -126,10 +125,16 @@ def _finding_sentence(finding: Finding) -> str:
         return str(of_term or texts()["finding_cells"]).format(place=place, more=more, **values)
     at_home = homes.named(finding.home)
     place += f", with lines at the {at_home}," if at_home else ""
-    # the pairs that the effect is of, if they are not all pairs of the component
-    of = names.scope(finding.component) if finding.figures_of is None else names.within(finding.figures_of)
-    added = in_unit(finding.effect_unit, finding.unit)
+    of, added = _scope(finding), in_unit(finding.effect_unit, finding.unit)
     return say("finding", place=place, of=f"{of} " if of else "", added=added, **values)
+
+
+def _scope(finding: Finding) -> str:
+    """Locate the pairs that an effect is of; empty if they are all pairs of the component."""
+    if finding.figures_of is None:
+        return names.scope(finding.component)
+    # not twice the class of pairs on one of its sockets
+    return names.within(finding.figures_of).removeprefix(f"in {names.component(finding.component)} ")
 
 
 def _link_sentence(finding: Finding, values: Mapping[str, str]) -> str:

@@ -374,6 +374,14 @@ def test_a_memory_channel_is_named_with_both_values() -> None:
     assert other.startswith("Memory bandwidth of NUMA node 1 from its own CPUs is 11.9% lower")
 
 
+def test_a_class_on_one_of_its_sockets_is_not_named_twice() -> None:
+    """It read 'Pairs of the same socket are 6.4% faster in pairs of the same socket on socket 0'."""
+    same, on_socket = Component("class", "class", {"class": 4}), Component("class", "class", {"class": 4, "socket": 0})
+    found = verdicts.finding(component=same, figures_of=on_socket)
+    assert "Pairs of the same socket are 5.9% slower on socket 0 than" in text.finding_sentence(found)
+    assert text.component_in_words(found) == "core-to-core latency of pairs of the same socket, on socket 0"
+
+
 def test_a_count_of_one_has_a_singular() -> None:
     """A node with one peer had "1 peers", and a processor was throttled "1 times"."""
     event = verdicts.finding(id="throttled", measurement="", component=Component("throttled", "throttled"))
