@@ -172,7 +172,7 @@ def drift(
     acceptance: _Accepted = None,
     json: Json = False,
 ) -> None:
-    """Print settings in which nodes differ from the other nodes.
+    """Print settings in which nodes differ.
 
     Compares firmware, operating system and settings of each node with the most frequent ones. It needs no
     measurement. A hard field means another configuration, which is judged separately. A soft field is a warning.
