@@ -110,7 +110,8 @@ def _words(row: Sequence[Cell]) -> tuple[str, ...]:
 def _stacked(table: Table, align: str, room: int) -> Iterator[list[str]]:
     """Yield the lines of rows that do not fit, the first cell above the others."""
     left, title = room - _GAP, table.header[0] if table.header else ""
-    widths = _widths(table.only(range(1, len(align))), left)
+    behind = table.only(range(1, len(align)))
+    widths = _widths(behind, left) or _widths(behind, left, wraps=True)
     for first, *others in _cells(table):
         if first not in ("", title):
             yield _wrapped(first, room, " " * _GAP)
@@ -119,19 +120,21 @@ def _stacked(table: Table, align: str, room: int) -> Iterator[list[str]]:
         yield [f"{'':{_GAP}}{line}" for line in lines]
 
 
-def _widths(table: Table, room: int) -> list[int] | None:
-    """Return the column widths, those of their words if need be; `wide`, or else the widest column of text, takes the
-    remaining room. None if it is too little."""
+def _widths(table: Table, room: int, *, wraps: bool = False) -> list[int] | None:
+    """Return the column widths, with titles in several lines if need be; None if they do not fit.
+
+    The column `wide`, or if the table `wraps` the widest column of text, takes the remaining room.
+    """
     columns, titles = list(zip(*map(_words, table.rows), strict=True)), table.header or ("",) * len(table.rows[0])
     for title_widths in (map(len, titles), [max(map(len, title.split(" "))) for title in titles]):
         widths = [max(1, least, *map(len, cells)) for least, cells in zip(title_widths, columns, strict=True)]
         beyond = sum(widths) + _GAP * (len(widths) - 1) - room
         if beyond <= 0:
             return widths
-    texts = [at for at, side in enumerate(table.align) if side == "l"]
-    wide = table.wide if table.wide >= 0 else max(texts, key=lambda at: widths[at], default=0)
+    texts = [at for at, side in enumerate(table.align) if side == "l" and wraps]
+    wide = table.wide if table.wide >= 0 else max(texts, key=lambda at: widths[at], default=-1)
     words = (word for cell in columns[wide] for word in _GLUED.sub(_GLUE, cell).split(" ") if "/" not in word)
-    if widths[wide] - beyond < max(_NARROWEST, *map(len, words)):
+    if wide < 0 or widths[wide] - beyond < max(_NARROWEST, *map(len, words)):
         return None
     widths[wide] -= beyond
     return widths
