@@ -103,7 +103,7 @@ def test_a_planted_defect_is_found_said_drawn_and_exported(clone: Path) -> None:
     assert re.search(r"Time of a memory fence of core 5 \(CPU 5\) is \d\d\.\d% longer .*tolerance 5%", judged), judged
     nodeprint(clone, "report", "fleet")
     page = (clone / "fleet/report/cluster.html").read_text()
-    assert re.search(r'aria-label="Values of node002 by CPU[^"]*time of a memory fence[^"]* ns', page)
+    assert 'aria-label="Values of node002 by CPU' in page and ">time of a memory fence" in page
     assert "Time of a memory fence of node002 in core 5 (CPU 5)" in page
     assert "Compare clocks, then report the core to the vendor" in page
     assert "A CPU carries out full memory fences one after another" in page

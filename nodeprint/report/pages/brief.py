@@ -121,7 +121,7 @@ def remarks(folder: Path, verdict: Verdict) -> list[str]:
     nodes, out = verdict.nodes, drift(folder, verdict)
     loads = {name: load for name in nodes if (load := text.other_programs(folder, name))}
     again_by = {name: config.again(folder, names.nodes([name])) for name in loads}
-    out += [f"* {load}; `{again_by[name]}` measures it again" for name, load in loads.items()]
+    out += [f"{text.sentence(load)}; `{again_by[name]}` measures it again" for name, load in loads.items()]
     again = [name for name, of_node in nodes.items() if of_node.outcome is Outcome.INVALID]
     if again and not verdict.imported:
         out.append(f"`{config.again(folder, names.nodes(again))}` measures {names.nodes(again)} again")

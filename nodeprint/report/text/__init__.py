@@ -9,7 +9,6 @@ from __future__ import annotations
 from nodeprint.report.text.agreement_sentences import agreement_remedy, of_node, open_agreement, same_node_of
 from nodeprint.report.text.disturbances import (
     apart,
-    busy_during_job,
     busy_machine,
     disturbance,
     disturbed,

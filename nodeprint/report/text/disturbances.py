@@ -186,13 +186,9 @@ def untaken(verdict: Verdict) -> list[str]:
     return sentences
 
 
-def busy_during_job(campaign: Path, name: str) -> str:
-    """Return which other programs took CPU time during a node's newest job here; empty if none is known."""
-    load = other_load.kept(campaign / "nodes" / name)
-    return load.text("took") if load is not None and load.is_busy else ""
-
-
 def other_programs(campaign: Path, name: str) -> str:
     """Describe the other programs that ran during the measurement of a node; empty if none is known."""
-    load = busy_during_job(campaign, name)
-    return say("remarks", "other_load", name=printable(name), load=load) if load else ""
+    load = other_load.kept(campaign / "nodes" / name)
+    if load is None or not load.is_busy:
+        return ""
+    return say("remarks", "other_load", name=printable(name), load=load.text("took"))
