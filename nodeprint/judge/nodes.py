@@ -150,8 +150,8 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
         for shown in self.findings.get(i, ()):
             alike = tuple(name for name in self.shared.get(self._alike(i, shown), ()) if name != node.name)
             peers = self.sensors[self.population.group_of[i]]
-            others = [self.population.fleet.nodes[j].name for j in shown.matrix.nodes.tolist() if j != i]
-            peer = others[0] if len(others) == 1 else ""
+            peer_names = [self.population.fleet.nodes[j].name for j in shown.matrix.nodes.tolist() if j != i]
+            peer = peer_names[0] if len(peer_names) == 1 else ""
             finding = replace(findings.explained(shown, i, node, peers, fields), shared_by=alike, peer=peer)
             if finding.state is Certainty.CONFIRMED and not self._of_majority(i, shown):
                 finding = replace(finding, state=Certainty.MISMATCH)

@@ -133,8 +133,8 @@ def span(low: float, high: float, unit: str) -> str:
 
 def between(values: Collection[float], words: Callable[[float], str]) -> str:
     """Return a value in words, or the lowest and the highest: `2 to 8.6%`; NaN does not count, and none is empty."""
-    known = [value for value in values if not math.isnan(value)]
-    low, high = (words(end) for end in (min(known), max(known))) if known else ("", "")
+    numbers = [value for value in values if not math.isnan(value)]
+    low, high = (words(end) for end in (min(numbers), max(numbers))) if numbers else ("", "")
     return high if low == high else f"{low.removesuffix('%')} to {high}"
 
 

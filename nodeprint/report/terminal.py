@@ -109,14 +109,14 @@ def _words(row: Sequence[Cell]) -> tuple[str, ...]:
 
 def _stacked(table: Table, align: str, room: int) -> Iterator[list[str]]:
     """Yield the lines of rows that do not fit, the first cell above the others."""
-    left, title = room - _GAP, table.header[0] if table.header else ""
-    behind = table.only(range(1, len(align)))
-    widths = _widths(behind, left) or _widths(behind, left, wraps=True)
+    room_behind, title = room - _GAP, table.header[0] if table.header else ""
+    columns = table.only(range(1, len(align)))
+    widths = _widths(columns, room_behind) or _widths(columns, room_behind, wraps=True)
     for first, *others in _cells(table):
         if first not in ("", title):
             yield _wrapped(first, room, " " * _GAP)
         joined = (" " * _GAP).join(filter(None, others))
-        lines = _wrapped(joined, left, " " * _GAP) if widths is None else _row(others, widths, align[1:])
+        lines = _wrapped(joined, room_behind, " " * _GAP) if widths is None else _row(others, widths, align[1:])
         yield [f"{'':{_GAP}}{line}" for line in lines]
 
 

@@ -161,7 +161,7 @@ def _tolerance_ends(limits: Sequence[Json]) -> list[float]:
 
 
 def _range(shares: Iterable[float], left: str, words: tuple[str, ...], record: str = "") -> Iterator[Fact]:
-    """A share or the lowest and the highest, of which none is printed alone."""
+    """A share, or its lowest and highest value, which are never printed alone."""
     first, last = 100 * min(shares := list(shares)), 100 * max(shares)
     is_range = last > 1.005 * first
     yield Fact(first, "%", f"{left}$", " to " if is_range else "", words, record)

@@ -78,14 +78,14 @@ class Finding(msgspec.Struct, frozen=True):
 
     `value` and `peers` are the measured values in those jobs or runs, in `unit`. `peer` names the peer if the node has
     only one; the effect of a latency is relative to the middle of both then. `pairs` has the pairs of CPUs of this
-    effect by their first CPU, `cells` its cells for other measurements. These are `places`, of which `places_beyond`
-    are beyond the tolerance by themselves. `worse`: on the bad side. `consistent_with` and `evidence`
-    are keys with their values, never sentences. `shared_by` are other nodes with the same difference. `error`
-    (relative), `degrees` of freedom and `tail` determine the interval; they are 0 if no interval decided. `baseline`
-    names the campaigns of a baseline if the node is compared with its own past; `peers` is that past then. If several
-    components are one finding, `figures_of` is the component with the largest effect, which `value`, `peers` and
-    `effect_unit` describe. `expected` has the values for remeasuring it, None if one node is not enough. `check` is the
-    command for it, in the campaign's directory.
+    effect by their first CPU, `cells` its cells for other measurements. `places` is their number, `places_beyond` that
+    of those beyond the tolerance by themselves. `worse`: on the bad side. `consistent_with` and `evidence` are keys
+    with their values, never sentences. `shared_by` are other nodes with the same difference. `error` (relative),
+    `degrees` of freedom and `tail` determine the interval; they are 0 if no interval decided. `baseline` names the
+    campaigns of a baseline if the node is compared with its own past; `peers` is that past then. If several components
+    are one finding, `figures_of` is the component with the largest effect, which `value`, `peers` and `effect_unit`
+    describe. `expected` has the values for remeasuring it, None if one node is not enough. `check` is the command for
+    it, in the campaign's directory.
     """
 
     id: str

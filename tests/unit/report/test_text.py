@@ -49,7 +49,7 @@ def test_what_cannot_be_resolved_of_a_measurement_for_one_reason_is_a_sentence()
 
 @pytest.mark.parametrize(("count", "words"), [(1, "1.5 to 2%"), (2, "1.5 to 6.3%")])
 def test_tolerances_have_one_range_in_tables_and_in_sentences(count: int, words: str) -> None:
-    """Tolerances of a component type are a range, of which the limit has the median."""
+    """A component type has a range of tolerances; the limit states their median."""
     pairs = Limit("core-to-core", "coherence-cas", "class", "class", 0.27, 0.02, tolerance_low=0.015)
     cores = Limit("core-to-core", "coherence-cas", "core", "core", 1.33, 0.058, tolerance_high=0.063)
     verdict = verdicts.verdict()
