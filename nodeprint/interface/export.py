@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from nodeprint.campaign import derived
-from nodeprint.data.export import datasets, netcdf_table, tables
+from nodeprint.data.export import datasets, netcdf_table, table_files
 from nodeprint.data.job import fabric_records
 from nodeprint.data.job.fabric_times import Fabric
 from nodeprint.data.store import packing
@@ -36,7 +36,7 @@ def write(campaign: Path, to: Path, table: str = "") -> Path:
     Raises NodeprintError for another ending, where the table would be empty, where pyarrow is missing for Parquet, or
     where the file cannot be written.
     """
-    if to.suffix not in tables.ENDINGS:
+    if to.suffix not in table_files.ENDINGS:
         raise NodeprintError("neither .parquet nor .csv", where=to, advice="name a file with one of these endings")
     make = _FRAMES.get(table)
     frames = make(campaign) if make is not None else _values(campaign, table)
@@ -44,7 +44,7 @@ def write(campaign: Path, to: Path, table: str = "") -> Path:
     if first is None:
         advice = f"choose another of {', '.join(other for other in TABLES if other != table)} (--table)"
         raise NodeprintError(f"the campaign has no {table or 'values'}", where=to, advice=advice)
-    tables.write(first, frames, to)
+    table_files.write(first, frames, to)
     return to
 
 
@@ -116,8 +116,8 @@ def _not_empty(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
 
 
 _FRAMES: dict[str, Callable[[Path], Iterator[pd.DataFrame]]] = {
-    "details": lambda campaign: _not_empty(tables.details(packing.pack(campaign))),
-    "messages": lambda campaign: _not_empty(tables.messages(fabrics(campaign))),
+    "details": lambda campaign: _not_empty(table_files.details(packing.pack(campaign))),
+    "messages": lambda campaign: _not_empty(table_files.messages(fabrics(campaign))),
     "classes": _classes,
     "deviations": _deviations,
 }

@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from nodeprint.campaign import directories
-from nodeprint.data.export import datasets, tables
+from nodeprint.data.export import datasets, table_files
 from nodeprint.data.places.layout import QUADRANT
 from nodeprint.data.store import packing
 from nodeprint.data.store.packed import PackedFleet
@@ -90,11 +90,11 @@ class OpenCampaign:
 
     def details(self) -> pd.DataFrame:
         """A row for each cell, run and pass of measurements that record more than the value that is compared."""
-        return _joined(tables.details(self.fleet))
+        return _joined(table_files.details(self.fleet))
 
     def messages(self) -> pd.DataFrame:
         """A row for each link between nodes, message size and run of LinkTest between nodes."""
-        return _joined(tables.messages(export.fabrics(self.folder)))
+        return _joined(table_files.messages(export.fabrics(self.folder)))
 
     def classes(self) -> pd.DataFrame:
         """The median of each class of pairs on each node, with its 95% interval."""

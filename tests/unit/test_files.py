@@ -422,7 +422,7 @@ RIGHT = {
     "cli/shared.py": {"open"},
     "data/export/datasets.py": {"to_netcdf", "copyfile"},
     "data/export/netcdf_table.py": {"File"},
-    "data/export/tables.py": {"open"},
+    "data/export/table_files.py": {"open"},
     "data/store/packed.py": {"write_bytes"},
     "data/store/packing.py": {"rmtree"},
     "data/store/store.py": {"rmtree", "rmdir"},

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nodeprint.data.export import tables
+from nodeprint.data.export import table_files
 from nodeprint.data.job.fabric_times import Fabric
 from nodeprint.data.job.jobs import Job, JobMeasurement
 from nodeprint.data.store import kept
@@ -39,7 +39,7 @@ def test_messages_between_nodes_are_a_row_a_link_size_and_run() -> None:
         header={"operation": "unidirectional", "message_bytes": 1 << 20},
     )
     sizes = replace(one_size, measurement="linktest-fabric-sizes", by_size=by_size)
-    single, several = tables.messages((one_size, sizes))
+    single, several = table_files.messages((one_size, sizes))
     assert single[["from", "to", "message_bytes", "latency_ns"]].values.tolist() == [
         ["a", "b", 1 << 20, 9e4],
         ["b", "a", 1 << 20, 8e4],
@@ -54,7 +54,7 @@ def test_every_column_of_a_cell_is_in_one_row_by_os_number(tmp_path: Path) -> No
     touch = measured("touch-ratio", "ratio", {"a": [0, 0], "b": [2, 2]}, ratio=[[1.5, 1.5], [1.5, 1.5]])
     jobs = (Job(2, None, {"remap-ring": ring, "touch-ratio": touch}),)
     kept.write(tmp_path / "store/nodes/cn1/jobs.msgpack.zst", jobs, "")
-    frames = list(tables.details(PackedFleet("main", False, (PackedNode("cn1"),), (), folder=tmp_path)))
+    frames = list(table_files.details(PackedFleet("main", False, (PackedNode("cn1"),), (), folder=tmp_path)))
     rows = frames[0]
     assert [list(frame.columns) for frame in frames] == [list(rows.columns)] * 2
     assert rows[["writer", "reader", "a"]].values.tolist() == [["0", "2", ""], ["2", "0", ""], ["0", "2", ""]]
