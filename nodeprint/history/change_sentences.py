@@ -78,18 +78,18 @@ def _of_all(change: Change, measured: int) -> str:
     count = len(change.nodes)
     nodes = f"all {count} nodes" if count == measured else f"{count} of {measured} nodes ({names.nodes(change.nodes)})"
     place = f"{nodes}: {component_name(change)}"
-    ends = names.interval(change.interval.low, change.interval.high, change.effect)
+    ends = names.interval(change.interval.low, change.interval.high, change.effect, change.measurement)
     if change.moves is None:
-        size = f"{change.effect * 100:+.1f}% (95% {ends})"
+        size = f"{names.signed(change.effect, change.measurement)} (95% interval {ends})"
         return f"{place} changed by {size} {_when(change)}{_doubt(change)}"
     moves = change.moves
     return say(
         "history",
         "moves",
         place=place,
-        low=f"{moves.low * 100:+z.1f}%",
+        low=names.signed(moves.low, change.measurement),
         lowest=moves.lowest[:10] or "?",
-        high=f"{moves.high * 100:+z.1f}%",
+        high=names.signed(moves.high, change.measurement),
         highest=moves.highest[:10] or "?",
     )
 
@@ -103,9 +103,9 @@ def shared_with(node: str, histories: Histories) -> list[str]:
 
 def of_node(change: Change) -> str:
     """The sentence on a change in a node's own report, with its interval and tolerance."""
-    ends = names.interval(change.interval.low, change.interval.high, change.effect)
+    ends = names.interval(change.interval.low, change.interval.high, change.effect, change.measurement)
     effect, tolerance = names.with_tolerance(change.effect, change.tolerance, change.measurement)
-    size = f"{effect} (95% {names.in_points(ends, change.measurement)}; tolerance {tolerance})"
+    size = f"{effect} (95% interval {ends}; tolerance {tolerance})"
     further = f", {names.counted(change.further, 'further component')} with it" if change.further else ""
     alone = "" if change.compared else say("history", "alone")
     place = f"{component_name(change)} changed by {size}"

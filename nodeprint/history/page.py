@@ -141,7 +141,7 @@ def _picture(history: NodeHistory, in_style: Style) -> tuple[Picture, ...]:
 
 def _change_row(change: Change) -> tuple[Cell, ...]:
     before, after = (names.quantity(value, change.unit) for value in (change.before, change.after))
-    interval = names.interval(change.interval.low, change.interval.high, change.effect).removeprefix("interval ")
+    interval = names.interval(change.interval.low, change.interval.high, change.effect, change.measurement)
     effect, tolerance = names.with_tolerance(change.effect, change.tolerance, change.measurement)
     return (
         names.scoped(change.component),
@@ -149,7 +149,7 @@ def _change_row(change: Change) -> tuple[Cell, ...]:
         before,
         after,
         effect,
-        names.in_points(interval, change.measurement),
+        interval,
         tolerance,
         f"{change.unchanged[:10]} and {change.by[:10]}",
     )

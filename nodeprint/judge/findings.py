@@ -46,6 +46,7 @@ _CAUSES: Mapping[str, tuple[str, ...]] = {
     "ccx": ("core-clock", "l3-clock"),
     "block": ("component-link",),
     "core": ("core-clock", "core", "daemon"),
+    "memory-path": ("fabric-clock", "memory-path"),
 }
 
 
@@ -161,7 +162,7 @@ def _finding(row: Deviations, cause: Cause, state: Certainty, node: PackedNode) 
         places=len(each),
         places_beyond=int((np.sign(effect) * each > row.tolerance[head]).sum()),
         consistent_with=_consistent(cause, relative, worse),
-        remedy=_remedy(cause.term, cause.where),
+        remedy=_remedy(cause.term, cause.where, worse=worse),
         error=error,
         degrees=degrees,
         tail=float(row.tail[head]),
@@ -250,7 +251,7 @@ def _consistent(cause: Cause, effect: float, worse: bool) -> tuple[str, ...]:
         return ("core-clock", "l3-clock")
     if cause.term == "class" and where.get("class") == ALL_PAIRS:
         return _CAUSES["node"]
-    causes = _causes_of("ccd" if _is_port(cause.term, where) else cause.term)
+    causes = _causes_of("ccd" if _is_port(cause.term, where) else _seen_from(cause.term, where) or cause.term)
     if cause.term == "block" and "ccx" in where:
         causes = ("core-clock", "l3-clock")
     if worse:
@@ -268,10 +269,26 @@ def _is_port(term: str, where: Mapping[str, Key]) -> bool:
     return term == "bandwidth" and "ccd" in where
 
 
-def _remedy(term: str, where: Mapping[str, Key]) -> str:
+def _seen_from(term: str, where: Mapping[str, Key]) -> str:
+    """The cause of memory that only some CPUs see so: these CPUs or their path. Empty for memory that all of them see
+    so, or those of its own NUMA node, whose bandwidth is that of the memory."""
+    if "memory-channel" not in _causes_of(term) or where.get("cpu_node") == where.get("memory_node", -1):
+        return ""
+    if "cpu" in where or "core" in where:
+        return "core"
+    return "memory-path" if where.keys() & {"cpu_node", "socket", "ccd", "ccx"} else ""
+
+
+def _remedy(term: str, where: Mapping[str, Key], *, worse: bool) -> str:
+    if where.get("class") == ALL_PAIRS:
+        return "unlabeled"
+    if not worse:
+        return "better"
     if _is_port(term, where):
         return "ccd"
-    return "unlabeled" if where.get("class") == ALL_PAIRS else "ccx" if term == "block" and "ccx" in where else term
+    if term == "block" and "ccx" in where:
+        return "ccx"
+    return _seen_from(term, where) or term
 
 
 def merged(shown: Sequence[TableFinding]) -> list[TableFinding]:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
+from functools import partial
 
 from ClusterShell.NodeSet import NodeSet
 
@@ -135,7 +136,12 @@ def between(values: Collection[float], words: Callable[[float], str]) -> str:
     """Return a value in words, or the lowest and the highest: `2 to 8.6%`; NaN does not count, and none is empty."""
     numbers = [value for value in values if not math.isnan(value)]
     low, high = (words(end) for end in (min(numbers), max(numbers))) if numbers else ("", "")
-    return high if low == high else f"{low.removesuffix('%')} to {high}"
+    return high if low == high else _range(low, high)
+
+
+def _range(low: str, high: str) -> str:
+    """From `2%` and `8.6%`: `2 to 8.6%`."""
+    return f"{low.removesuffix(high.lstrip('+-.0123456789'))} to {high}"
 
 
 def duration(ns: float) -> str:
@@ -171,20 +177,28 @@ def median_interval(figure: ClassFigure | CellFigure) -> str:
     return over_runs(figure.ci_low, figure.ci_high, unit, figure.runs, figure.left_out)
 
 
-def percent(share: float, digits: int = 1) -> str:
-    """A share as `5.9%`, never as -0.0."""
-    return f"{share * 100:z.{digits}f}%" if math.isfinite(share) else "unknown"
+def unit_of_difference(measurement: str) -> str:
+    """The unit of a difference in percent, as it follows the number; of a measurement of shares percentage points."""
+    model = models().get(measurement)
+    return " points" if model is not None and model.scale == "share" else "%"
 
 
-def signed(share: float, digits: int = 1) -> str:
-    """A difference as `+5.9%`."""
-    return f"{share * 100:+z.{digits}f}%" if math.isfinite(share) else "unknown"
+def percent(share: float, measurement: str = "", digits: int = 1) -> str:
+    """A share as `5.9%`, never as -0.0; a difference has the unit of those of its `measurement`."""
+    unit = unit_of_difference(measurement)
+    return f"{share * 100:z.{digits}f}{unit}" if math.isfinite(share) else "unknown"
 
 
-def signed_range(shares: Sequence[float], digits: int = 1) -> str:
+def signed(share: float, measurement: str = "", digits: int = 1) -> str:
+    """A difference as `+5.9%`, in the unit of those of its `measurement`."""
+    unit = unit_of_difference(measurement)
+    return f"{share * 100:+z.{digits}f}{unit}" if math.isfinite(share) else "unknown"
+
+
+def signed_range(shares: Sequence[float], measurement: str = "", digits: int = 1) -> str:
     """Differences from the smallest to the largest: `+5.1 to +6.3%`; one of them by itself, empty without any."""
-    ends = list(dict.fromkeys(signed(share, digits) for share in sorted(shares, key=abs)))
-    return f"{ends[0].removesuffix('%')} to {ends[-1]}" if len(ends) > 1 else "".join(ends)
+    ends = list(dict.fromkeys(signed(share, measurement, digits) for share in sorted(shares, key=abs)))
+    return _range(ends[0], ends[-1]) if len(ends) > 1 else "".join(ends)
 
 
 def of_measurement(unit: str, measurement: str) -> str:
@@ -196,39 +210,41 @@ def of_measurement(unit: str, measurement: str) -> str:
 def whole_percent(share: float) -> str:
     """A share as `81%`, one beyond the whole never as `100%`; empty where it is unknown."""
     words = f"{share * 100:.0f}%" if math.isfinite(share) else ""
-    return percent(share, digits_beyond(share, 1.0)) if words == "100%" and share > 1 else words
+    return percent(share, digits=digits_beyond(share, 1.0)) if words == "100%" and share > 1 else words
 
 
-def tolerance(share: float, digits: int = 1) -> str:
-    """A tolerance as somebody wrote it: `4%`; with more `digits` behind the point than one, as `4.12%`."""
+def tolerance(share: float, measurement: str = "", digits: int = 1) -> str:
+    """A tolerance as somebody wrote it: `4%`; with more `digits` behind the point than one, as `4.12%`. It has the unit
+    of differences of its `measurement`."""
+    unit = unit_of_difference(measurement)
     if digits > 1:
-        return f"{share * 100:.{digits}f}".rstrip("0").rstrip(".") + "%"
-    return f"{share * 100:.{2 if share < 0.1 else 3}g}%"
+        return f"{share * 100:.{digits}f}".rstrip("0").rstrip(".") + unit
+    return f"{share * 100:.{2 if share < 0.1 else 3}g}{unit}"
 
 
-def tolerances(limits: Iterable[Limit]) -> str:
+def tolerances(limits: Sequence[Limit]) -> str:
     """The tolerances of all components of component types: `4%`, `2 to 8.6%`."""
     # a verdict of an older version has no ends
     ends = [end for of in limits for end in (of.tolerance_low, of.tolerance, of.tolerance_high)]
-    return between(ends, tolerance)
+    return between(ends, partial(tolerance, measurement=limits[0].measurement))
+
+
+def detectable(limits: Sequence[Limit]) -> str:
+    """The differences that one job detects in component types: `12.7%`, `27.0 to 133.0%`."""
+    return between([limit.effect for limit in limits], partial(percent, measurement=limits[0].measurement))
 
 
 def digits_beyond(share: float, of_tolerance: float) -> int:
     """Return the digits behind the point that show a share beyond its tolerance as the larger one: mostly one."""
-    enough = (n for n in range(1, 9) if _number(percent(abs(share), n)) > _number(tolerance(of_tolerance, n)))
+    shown = ((_number(percent(abs(share), digits=n)), _number(tolerance(of_tolerance, digits=n))) for n in range(1, 9))
+    enough = (n for n, (effect, allowed) in enumerate(shown, 1) if effect > allowed)
     return next(enough, 9) if of_tolerance < abs(share) < math.inf else 1
 
 
 def with_tolerance(effect: float, of_tolerance: float, measurement: str = "") -> tuple[str, str]:
     """A difference as `+5.9%` and its tolerance as `4%`, in digits that tell them apart where it is beyond it."""
     digits = digits_beyond(effect, of_tolerance)
-    return in_points(signed(effect, digits), measurement), in_points(tolerance(of_tolerance, digits), measurement)
-
-
-def in_points(words: str, measurement: str) -> str:
-    """The words for a difference in percent; of a measurement of shares it is a difference in percentage points."""
-    model = models().get(measurement)
-    return words.replace("%", " points") if model is not None and model.scale == "share" else words
+    return signed(effect, measurement, digits), tolerance(of_tolerance, measurement, digits)
 
 
 def with_limit(value: float, limit: float, unit: str) -> tuple[str, str]:
@@ -258,10 +274,10 @@ def times(share: float, of_tolerance: float) -> str:
     return str(factor.quantize(Decimal("0.1"), ROUND_HALF_UP)) if factor < 100 else f"{factor:.0f}"
 
 
-def interval(low: float, high: float, effect: float) -> str:
+def interval(low: float, high: float, effect: float, measurement: str = "") -> str:
     """Return an interval in the direction of its effect: the same text for effects of 5.9% and -5.9%."""
     ends = sorted(math.copysign(1.0, effect) * end * 100 for end in (low, high))
-    return f"interval {ends[0]:z.1f} to {ends[1]:z.1f}%"
+    return f"{ends[0]:z.1f} to {ends[1]:z.1f}{unit_of_difference(measurement)}"
 
 
 # --- parts ---
@@ -298,7 +314,7 @@ _ALL_PAIRS = "all pairs of the node"
 
 
 def component(of: Component) -> str:
-    """Name a component: `core 37 (CPU 37)`, `CCD 3 to CCD 4`, `memory of NUMA node 1, socket 0`."""
+    """Name a component: `core 37 (CPU 37)`, `CCD 3 to CCD 4`, `memory of NUMA node 1 from socket 0`."""
     where, term = dict(sorted(of.where.items())), of.term  # the same words before verdict.json is written as after
     if term.startswith("fabric-"):
         return " to ".join(printable(str(where[end]), 80) for end in ("node", "to") if end in where) or _ALL_PAIRS
@@ -342,6 +358,8 @@ def within(of: Component) -> str:
     return f"inside {inside}" if inside != words else f"in {words}"
 
 
+#: Keys of a place in memory that name the CPUs it is seen from.
+_SEEN_FROM: Collection[str] = ("socket", "quadrant", "ccd", "ccx", "core", "cpu")
 #: Words of records in the reader's terms.
 _WORDS = {
     "l1": "L1",
@@ -362,6 +380,19 @@ _WORDS = {
 } | {level: level_name(level) for level in ("ccx", "ccd", "numa")}
 
 
+_DIMENSIONS = {level: level_name(level) for level in ("ccd", "ccx", "numa", "cluster")} | {
+    **dict.fromkeys(("cpu", "a", "b"), "CPU"),
+    "cpu_node": "NUMA node of the CPUs",
+    "memory_node": "NUMA node of the memory",
+    "size_bytes": "size",
+}
+
+
+def dimension(dim: str) -> str:
+    """Name a dimension of measurement points: `NUMA node of the memory`, `stream`."""
+    return _DIMENSIONS.get(dim, dim.replace("_", " "))
+
+
 def row(words: str) -> str:
     """Name a row of a measurement in the reader's terms: `streaming store, own node`."""
     return ", ".join(_WORDS.get(word, word.replace("_", " ")) for word in words.split(", "))
@@ -374,6 +405,9 @@ def place(where: Where) -> str:
         cpus, memory = where["cpu_node"], where["memory_node"]
         components = [say("memory_path", "own" if cpus == memory else "other", memory=memory, cpus=cpus)]
         where = {key: value for key, value in where.items() if key not in ("cpu_node", "memory_node")}
+    elif "memory_node" in where and (seen_from := {key: where[key] for key in where if key in _SEEN_FROM}):
+        components = [say("memory_path", "from", memory=where["memory_node"], place=place(seen_from))]
+        where = {key: value for key, value in where.items() if key not in (*seen_from, "memory_node")}
     for key, value in sorted(where.items()):
         if key == "core":
             components.append(f"core {value} (CPU {where['cpu']})" if "cpu" in where else f"core {value}")

@@ -32,11 +32,10 @@ def same(stage: Stage) -> None:
 
 @golden
 def core(stage: Stage) -> None:
-    """A slow core on one node, one that is slow to half of the machine on another; what to measure again."""
+    """A slow core on one node, one that is slow to half of the machine on another."""
     stage.simulate("main", "node001: core 3 +9%", "node004: half-row 6 +12%", nodes=7)
     stage.judge("main", "--recheck", "again.txt")
     stage.run("judge", "main", "--node", "node001")
-    stage.run("next", "main")
 
 
 @golden

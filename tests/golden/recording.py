@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.golden import summary
-from tests.golden.campaigns import CAMPAIGNS, PUBLISHED
+from tests.golden.campaigns import CAMPAIGNS, PUBLISHED, Make
 from tests.golden.stage import Stage, elsewhere
 from tests.numbers import check
 
@@ -31,13 +31,18 @@ class Made(NamedTuple):
 
 def made(name: str) -> Made:
     """Make a campaign."""
+    return of_stage((CAMPAIGNS | PUBLISHED)[name], with_data=name in PUBLISHED)
+
+
+def of_stage(make: Make, *, with_data: bool = False) -> Made:
+    """What is said of a campaign that `make` makes, which may need the published data."""
     data = os.environ.get("NODEPRINT_DATA")
     with tempfile.TemporaryDirectory(prefix="nodeprint-golden-") as folder:
-        if data and name in PUBLISHED:
+        if data and with_data:
             Path(folder, "data").symlink_to(Path(data).resolve())
         stage = Stage()
         with elsewhere(Path(folder)):
-            (CAMPAIGNS | PUBLISHED)[name](stage)
+            make(stage)
             return Made(stage.artifacts(), stage.sources())
 
 

@@ -20,8 +20,8 @@ _AROUND = re.compile(
     r"^(?:Confirm it by another job\. |Next: .*?\bmeasures? it again[^.]*\. )If it is confirmed: |^Next: "
     r"| After the remedy: .*$"
 )
-#: Outcomes that another job decides; those of findings, which a table has with this, are first.
-_DECIDED_AGAIN, _OF_FINDINGS = ("SUSPECT", "INTERMITTENT", "SPLIT", "INVALID"), 2
+#: States of a finding that another job decides.
+_DECIDED_AGAIN = ("suspected", "intermittent")
 
 
 def false_actions(statement: Statement, judged: Sequence[Campaign]) -> Iterator[str]:
@@ -39,14 +39,12 @@ def false_actions(statement: Statement, judged: Sequence[Campaign]) -> Iterator[
             continue
         place = row if "node" in cells else around
         known = [one for campaign in judged for one in _known(campaign, node, nodes, place)]
-        if known and not any(_AROUND.sub("", action) in right for right in known):
+        right = [again for again, sentences in known if _AROUND.sub("", action) in sentences]
+        if known and not right:
             yield f"{node}: {action} is not what its finding or reason stands for"
-        outcome = judged[0].nodes[node]["outcome"] if node in judged[0].nodes else ""
         is_first = bool(re.match(r"(Confirm it by|Next: .*?\bmeasures? it again[^.]*\. If it is confirmed: )", action))
-        of_page = is_next or "next" in cells
-        is_said = known and (of_page or "outcome" in cells) and "slow link" not in row
-        if is_said and is_first is not (outcome in _DECIDED_AGAIN[: None if of_page else _OF_FINDINGS]):
-            yield f"{node} is {outcome}: whether another job comes first is wrong"
+        if right and is_first not in right:
+            yield f"{node}: whether another job comes first is wrong"
         if (again := re.search(r"NODES=(\S+) measures", action)) and again[1] not in (node, "NAME"):
             yield f"{again[0]}: this is about {node}"
 
@@ -57,9 +55,10 @@ def _nodes_in(words: str, judged: Sequence[Campaign]) -> list[str]:
     return list(dict.fromkeys(name for word in every for name in unfolded(word) or [word] if name in known))
 
 
-def _known(campaign: Campaign, node: str, nodes: Sequence[str], place: str) -> list[tuple[str, ...]]:
-    """The correct actions for each finding of a node, only for the finding that `place` names if it names one. Without
-    findings, those for the node's first reason, or for the agreements of all `nodes` that the action is for."""
+def _known(campaign: Campaign, node: str, nodes: Sequence[str], place: str) -> list[tuple[bool, tuple[str, ...]]]:
+    """Whether another job comes first, and the correct actions, for each finding of a node, or only for the finding
+    that `place` names. Without findings, those for the node's first reason, or for the agreements of all `nodes` that
+    the action is for."""
     if node not in campaign.nodes:
         return []
     links = [
@@ -69,15 +68,15 @@ def _known(campaign: Campaign, node: str, nodes: Sequence[str], place: str) -> l
         if (where := finding["component"]["where"])["node"] == node and f"to {where.get('to')}" in place
     ]
     own = [finding for finding in campaign.nodes[node]["findings"] if not finding["waived"]]
-    named = [one for one in own if all(re.search(word, place.lower()) for word in component_words(one["component"]))]
+    of_each = [(one, component_words(one["component"])) for one in own]
+    named = [one for one, words in of_each if words and all(re.search(word, place.lower()) for word in words)]
     if findings := links or named or own:
-        return [(remedy(finding, campaign),) for finding in findings]
+        return [(finding["state"] in _DECIDED_AGAIN, (remedy(finding, campaign),)) for finding in findings]
     reasons = campaign.nodes[node]["reasons"]
     if reasons and reasons[0]["why"] == "not resolved within the tolerance":
-        return [
-            (_resolving([campaign.nodes[name] for name in nodes if name in campaign.nodes]), *_of_reason(reasons[0]))
-        ]
-    return [_of_reason(reasons[0])] if reasons and reasons[0]["outcome"] != "SPLIT" else []
+        resolving = _resolving([campaign.nodes[name] for name in nodes if name in campaign.nodes])
+        return [(False, (resolving, *_of_reason(reasons[0])))]
+    return [(False, _of_reason(reasons[0]))] if reasons and reasons[0]["outcome"] != "SPLIT" else []
 
 
 def remedy(finding: Json, campaign: Campaign) -> str:
@@ -179,7 +178,8 @@ def _without_action(lines: Iterable[str], reported: Sequence[Campaign]) -> Itera
     for cells in (line.split(" | ") for line in lines if line.endswith(" | \u25a1")):
         nodes = _nodes_in(" ".join(cells[:2]), reported)
         known = [one for campaign in reported for node in nodes for one in _known(campaign, node, nodes, "")]
-        if known and not any(_AROUND.sub("", cells[-3]) in right for right in known):
+        known = [] if all(of == (False, ("",)) for of in known) else known  # the action is in the reason
+        if known and not any(_AROUND.sub("", cells[-3]) in right for _, right in known):
             yield f"{cells[0]}: {cells[-3]} is no action for {', '.join(nodes)}"
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from nodeprint.data.places.measured import models
 from nodeprint.settings.measurements import known, terms
 
 Json = Mapping[str, Any]
@@ -93,6 +94,12 @@ def scale(unit: str) -> tuple[float, str]:
     return 1.0, {"tolerances": "times", "percentage points": "points"}.get(unit, unit)
 
 
+def percent(measurement: str) -> str:
+    """The unit of a difference in a measurement: percentage points if it is of shares."""
+    model = models().get(measurement)
+    return "points" if model is not None and model.scale == "share" else "%"
+
+
 METRICS = {
     "core-to-core": "core.to.core latency",
     "numa": "memory latency",
@@ -157,6 +164,10 @@ _VALUES = {
 }
 
 
+#: Keys of a place whose words are in sentences and not in its name.
+_IN_SENTENCES = ("cpus", "reason", "pages", "inside")
+
+
 def numbered_words(where: Json) -> tuple[str, ...]:
     """The words by which numbered parts of a machine are named."""
     return tuple(_NUMBERED[key].format(value) for key, value in where.items() if key in _NUMBERED)
@@ -172,7 +183,7 @@ def component_words(component: Json) -> tuple[str, ...]:
             out.append("beyond the ccx")
         elif key in _NUMBERED:
             out.append(_NUMBERED[key].format(value))
-        elif key in ("node", "to", "figure") or (isinstance(value, str) and key not in ("cpus", "reason", "pages")):
+        elif key in ("node", "to", "figure") or (isinstance(value, str) and key not in _IN_SENTENCES):
             out.append(cell_words(str(value)))
     if not component["where"]:
         out.append(

@@ -154,7 +154,7 @@ def _worst(text: str, campaign: Campaign) -> Iterator[str]:
     """No node of the worst class has a finding that hurts more than those of the node that is called the worst."""
     for match in re.finditer(r"The worst is (\S+): ", text):
         harm = {
-            name: (-_CLASSES.index(node["class"]), *max(map(_harm, findings)))
+            name: (-_CLASSES.index(node["class"]), *max(_harm(finding, node["outcome"]) for finding in findings)[1:])
             for name, node in campaign.nodes.items()
             if (findings := [finding for finding in node["findings"] if not finding["waived"]])
         }
@@ -165,11 +165,19 @@ def _worst(text: str, campaign: Campaign) -> Iterator[str]:
 _CLASSES = ("FAIL", "WARN", "UNDETERMINED", "NOT COMPARED", "PASS")
 
 
-def _harm(finding: Json) -> tuple[int, float]:
-    """Wrong results and other events hurt most, then what a contract excludes, then the bad side of a tolerance."""
+#: The state of the findings that give a node its outcome.
+_STATE_OF = {"DEVIATES": "confirmed", "INTERMITTENT": "intermittent", "SUSPECT": "suspected", "MISMATCH": "mismatch"}
+
+
+def _harm(finding: Json, outcome: str) -> tuple[bool, int, float]:
+    """Findings that give their node its outcome come first. Of them, wrong results and other events hurt most, then
+    what a contract excludes, then the bad side of a tolerance."""
+    decides = _STATE_OF.get(outcome) == finding["state"]
     if not finding["measurement"] and not finding["component"]["term"].startswith("fabric-"):
-        return 3, 0.0
-    return (2, abs(finding["effect"])) if finding["id"] == "limit" else (finding["worse"], finding["times_tolerance"])
+        return decides, 3, 0.0
+    if finding["id"] == "limit":
+        return decides, 2, abs(finding["effect"])
+    return decides, int(finding["worse"]), finding["times_tolerance"]
 
 
 def _both(text: str, campaign: Campaign) -> Iterator[str]:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
-from tests.numbers.campaign import METRICS, Fact, Json, component_words, in_unit, metric_words
+from tests.numbers.campaign import METRICS, Fact, Json, component_words, in_unit, metric_words, percent
 
 
 def beyond(finding: Json) -> int:
@@ -32,21 +32,20 @@ def of_finding(finding: Json, node: str, record: str) -> Iterator[Fact]:
 
     change = " (slower|faster|longer|shorter|higher|lower)" if _is_time(finding) else " (higher|lower|below|less|more)"
     direction = change if effect else ""
-    percent = "points" if finding["unit"] == "share" and finding["id"] != "limit" else "%"
-    yield fact(100 * abs(effect), percent, r"(is|are|was|were|bandwidth|loses|of it,) $", direction or change)
-    yield fact(100 * effect, percent, r"(differs by|^difference:|^by:)( \S+ to)? $")
-    yield fact(100 * effect, percent, r"\S $", r", tolerance [^()]+\)")
-    yield fact(100 * effect, percent, r"\. $", " to")
-    yield fact(100 * effect, percent, r"\. \S+ to $", r" on \d+ nodes")
+    points = "%" if finding["id"] == "limit" else percent(finding["measurement"])
+    yield fact(100 * abs(effect), points, r"(is|are|was|were|bandwidth|loses|of it,) $", direction or change)
+    yield fact(100 * effect, points, r"(differs by|^difference:|^by:)( \S+ to)? $")
+    yield fact(100 * effect, points, r"\S $", r", tolerance [^()]+\)")
+    yield fact(100 * effect, points, r"\. $", " to")
+    yield fact(100 * effect, points, r"\. \S+ to $", r" on \d+ nodes")
     yield fact(100 * abs(effect), "%", r"\) $", r" to \S+% (slower|faster|higher|lower)")
     low, high = finding["interval"]["low"], finding["interval"]["high"]
     ends = sorted((100 * sign * low, 100 * sign * high))
-    yield fact(ends[0], percent, r"(interval|CI) $", " to ")
-    yield fact(ends[1], percent, r"(interval|CI) \S+ to $")
-    yield fact(100 * low, percent, r"^interval: $", " to ")
-    yield fact(100 * high, percent, r"^interval: \S+ to $")
-    for unit in {percent, "%"}:  # captions of figures have it in percent
-        yield fact(100 * finding["tolerance"], unit, r"tolerances?:? (of )?$")
+    yield fact(ends[0], points, r"(interval|CI) $", " to ")
+    yield fact(ends[1], points, r"(interval|CI) \S+ to $")
+    yield fact(100 * low, points, r"^interval: $", " to ")
+    yield fact(100 * high, points, r"^interval: \S+ to $")
+    yield fact(100 * finding["tolerance"], points, r"tolerances?:? (of )?$")
     yield fact(times(finding), "times", r"(: |of the tolerance: |\()$")
     value, unit = in_unit(abs(finding["effect_unit"] or math.nan), finding["unit"])
     yield fact(value, unit, ", $", " more" if effect > 0 else " less")
@@ -136,19 +135,19 @@ def of_agreements(agreements: Sequence[Json], node: str) -> Iterator[Fact]:
         known = metric if agreement["metric"] in METRICS else ""
         component = component_words(agreement["component"])
         words = tuple(filter(None, (node, known, *component)))
-        record = f"{node} agreement {at}"
+        record, unit = f"{node} agreement {at}", percent(agreement["measurement"])
         for key, left in (("within", r"up to"), ("tolerance", r"\(tolerance")):
             value, name = in_unit(agreement[f"{key}_unit"], agreement["unit"])
-            yield Fact(100 * agreement[key], "%", f"{left} $", "", words, record)
-            yield Fact(value, name, rf"{left} \S+% or $", "", words, record)
-        yield Fact(100 * agreement["tolerance"], "%", r"^tolerance: $", "", words, record)
-        yield Fact(100 * agreement["tolerance"], "%", r"nodes are within $", r" \(the tolerance\)", words, record)
+            yield Fact(100 * agreement[key], unit, f"{left} $", "", words, record)
+            yield Fact(value, name, rf"{left} [^%]*% or $", "", words, record)
+        yield Fact(100 * agreement["tolerance"], unit, r"^tolerance: $", "", words, record)
+        yield Fact(100 * agreement["tolerance"], unit, r"nodes are within $", r" \(the tolerance\)", words, record)
         near = rf"{'Closest' if node else 'closest'} to a tolerance.*(?i:{metric}) $"
-        yield Fact(100 * agreement["within"], "%", near, " of ", words, record)
-        yield Fact(100 * agreement["tolerance"], "%", near.replace(" $", r" \S+% of $"), "", words, record)
-        yield Fact(100 * agreement["within"], "%", r"^the same within: $", "", words, record)
+        yield Fact(100 * agreement["within"], unit, near, " of ", words, record)
+        yield Fact(100 * agreement["tolerance"], unit, near.replace(" $", r" \S+(%| points) of $"), "", words, record)
+        yield Fact(100 * agreement["within"], unit, r"^the same within: $", "", words, record)
         yield Fact(100 * agreement["share"], "%", r"^used: $", "", words, record)
-        yield Fact(100 * agreement["effect"], "%", r"^differs by: $", "", words, record)
+        yield Fact(100 * agreement["effect"], unit, r"^differs by: $", "", words, record)
         if agreement["criterion"]:
             yield Fact(100 * agreement["share"], "%", r"^of its tolerance: $", "", words[:1] if node else (), record)
         yield Fact(agreement["needed"], "", r"(\. |: |^)$", " runs (of a node )?in all are needed", words, record)

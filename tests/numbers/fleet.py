@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from tests.numbers.campaign import Campaign, Fact, Json, component_words, in_unit, measured_words, metric_words
+from tests.numbers.campaign import Campaign, Fact, Json, component_words, in_unit, measured_words, metric_words, percent
 from tests.numbers.findings import of_agreements, of_finding, times
 
 
@@ -105,14 +105,14 @@ def _fleet(fleet: Json) -> Iterator[Fact]:
             first, second = (1 + at["effect"] for at in single["groups"])
             yield Fact(100 * (second / first - 1), "%", r" nodes $", " (slower|faster|higher|lower)", words, record)
     for at, limit in enumerate(fleet["limits"]):
-        words, record = (metric_words(limit["metric"]),), f"limit {at}"
-        yield Fact(100 * limit["effect"], "%", r"below $", "", words, record)
-        yield from _range(_tolerance_ends([limit]), r"\(tolerance ", words, record)
+        words, record, unit = (metric_words(limit["metric"]),), f"limit {at}", percent(limit["measurement"])
+        yield Fact(100 * limit["effect"], unit, r"only above $", "", words, record)
+        yield from _range(_tolerance_ends([limit]), r"\(tolerance ", words, record, unit)
         yield Fact(limit["needed"], "", r"; $", " (runs|nodes)", words, record)
         yield Fact(limit["needed"], "", "a group of peers needs $", " in all", words, record)
         of = (re.escape(limit["measurement"]),)
-        yield from _range(_tolerance_ends([limit]), "^tolerance: ", of, record)
-        yield Fact(100 * limit["effect"], "%", r"^detectable from: $", "", of, record)
+        yield from _range(_tolerance_ends([limit]), "^tolerance: ", of, record, unit)
+        yield Fact(100 * limit["effect"], unit, r"^detectable from: $", "", of, record)
     kinds: dict[tuple[str, str], list[Json]] = {}
     for limit in fleet["limits"]:
         kinds.setdefault((limit["measurement"], limit["remedy"]), []).append(limit)
@@ -146,12 +146,13 @@ def _criteria(campaign: Campaign) -> Iterator[Fact]:
         tolerances = limits[["tolerance_low", "tolerance_high"]].stack()
         if metric in campaign.verdict["criteria"]:
             tolerances = _tolerances_of(campaign.deviations, metric)
-        yield from _range(tolerances, "^tolerance: ", words, record)
-        yield from _range(limits["effect"], "^detectable from: ", words, record)
+        unit = percent(limits["measurement"].iloc[0])
+        yield from _range(tolerances, "^tolerance: ", words, record, unit)
+        yield from _range(limits["effect"], "^detectable from: ", words, record, unit)
         for agreement in (agreement for agreement in fleet["agreements"] if agreement["metric"] == metric):
             of = (*words, *component_words(agreement["component"]))
-            yield Fact(100 * agreement["within"], "%", r"^the same within: $", "", of, record)
-            yield Fact(100 * agreement["tolerance"], "%", r"^its tolerance: $", "", of, record)
+            yield Fact(100 * agreement["within"], unit, r"^the same within: $", "", of, record)
+            yield Fact(100 * agreement["tolerance"], unit, r"^its tolerance: $", "", of, record)
 
 
 def _tolerance_ends(limits: Sequence[Json]) -> list[float]:
@@ -160,12 +161,14 @@ def _tolerance_ends(limits: Sequence[Json]) -> list[float]:
     return [limit[key] for limit in limits for key in keys if limit[key] is not None]
 
 
-def _range(shares: Iterable[float], left: str, words: tuple[str, ...], record: str = "") -> Iterator[Fact]:
+def _range(
+    shares: Iterable[float], left: str, words: tuple[str, ...], record: str = "", unit: str = "%"
+) -> Iterator[Fact]:
     """A share, or its lowest and highest value, which are never printed alone."""
     first, last = 100 * min(shares := list(shares)), 100 * max(shares)
     is_range = last > 1.005 * first
-    yield Fact(first, "%", f"{left}$", " to " if is_range else "", words, record)
-    yield Fact(last, "%", rf"{left}\S+ to $" if is_range else rf"{left}(\S+ to )?$", "", words, record)
+    yield Fact(first, unit, f"{left}$", " to " if is_range else "", words, record)
+    yield Fact(last, unit, rf"{left}\S+ to $" if is_range else rf"{left}(\S+ to )?$", "", words, record)
 
 
 def _difference(one: Json, record: str) -> Iterator[Fact]:
@@ -175,20 +178,21 @@ def _difference(one: Json, record: str) -> Iterator[Fact]:
     if not isinstance(one.get("component"), dict):
         return
     words, sign = component_words(one["component"]), math.copysign(1, one["effect"])
+    points = percent(one["measurement"])
     row = (
         (rf"^[^|]*\|[^|]*\|(.*\|)? {one['name'].lower()} \||group {one['name'].lower()}:",)
         if one.get("name")
         else words
     )
     ends = sorted(100 * sign * one["interval"][end] for end in ("low", "high"))
-    yield Fact(100 * abs(one["effect"]), "%", "", " (slower|faster|higher|lower)", words, record)
-    yield Fact(100 * one["effect"], "%", r"^(by|difference|differs by|effect): $", "", row, record)
-    yield Fact(ends[0], "%", r"interval $", " to", words, record)
-    yield Fact(ends[1], "%", r"interval \S+ to $", "", words, record)
-    yield Fact(100 * one["interval"]["low"], "%", r"^interval: $", " to", row, record)
-    yield Fact(100 * one["interval"]["high"], "%", r"^interval: \S+ to $", "", row, record)
+    yield Fact(100 * abs(one["effect"]), points, "", " (slower|faster|higher|lower)", words, record)
+    yield Fact(100 * one["effect"], points, r"^(by|difference|differs by|effect): $", "", row, record)
+    yield Fact(ends[0], points, r"interval $", " to", words, record)
+    yield Fact(ends[1], points, r"interval \S+ to $", "", words, record)
+    yield Fact(100 * one["interval"]["low"], points, r"^interval: $", " to", row, record)
+    yield Fact(100 * one["interval"]["high"], points, r"^interval: \S+ to $", "", row, record)
     if one.get("tolerance"):
-        yield Fact(100 * one["tolerance"], "%", r"tolerance:? (of )?$", "", (), record)
+        yield Fact(100 * one["tolerance"], points, r"tolerance:? (of )?$", "", (), record)
         yield Fact(times(one), "times", ": $", "", row, record)
     if "share" in one:
         yield Fact(100 * one["share"], "%", "", " of the nodes", words, record)
@@ -208,15 +212,15 @@ def _far_limits(limits: Sequence[Json], measurement: str) -> Iterator[Fact]:
     far = [limit for limit in limits if limit["effect"] > _FAR * limit["tolerance"]]
     if not far:
         return
-    words = (measured_words(measurement),)
+    words, unit = (measured_words(measurement),), percent(measurement)
     yield Fact(len(far), "", "in $", " kinds of", words)
-    yield from _range([limit["effect"] for limit in far], "below ", words)
-    yield from _range(_tolerance_ends(far), r"\(tolerances ", words)
+    yield from _range([limit["effect"] for limit in far], "only above ", words, unit=unit)
+    yield from _range(_tolerance_ends(far), r"\(tolerances ", words, unit=unit)
 
 
 def _spreads(fleet: Json) -> Iterator[Fact]:
     for at, spread in enumerate(fleet["spreads"]):
-        words, record = (re.escape(spread["measurement"]),), f"spread {at}"
+        words, record, unit = (re.escape(spread["measurement"]),), f"spread {at}", percent(spread["measurement"])
         for key, left in (
             ("tolerance", r"^tolerance: $|run to run; tolerance $"),
             ("chips", r"^nodes differ: $|differ by (?:up to )?$"),
@@ -224,19 +228,18 @@ def _spreads(fleet: Json) -> Iterator[Fact]:
             ("runs", r"^runs differ: $|deviation; $"),
             ("smallest_tolerance", r"same within: $|At a tolerance of $"),
         ):
-            yield Fact(100 * spread[key], "%", left, "", words, record)
+            yield Fact(100 * spread[key], unit, left, "", words, record)
             if not left.startswith("^tolerance"):
-                yield Fact(
-                    100 * spread[key], "%", left.rpartition("|")[2], "", (metric_words(spread["metric"]),), record
-                )
+                of_metric = (metric_words(spread["metric"]),)
+                yield Fact(100 * spread[key], unit, left.rpartition("|")[2], "", of_metric, record)
         yield Fact(spread["nodes_beyond"], "", r"\), $", " nodes?", (), record)
         of_row = (measured_words(spread["measurement"]), "all nodes")  # a range has the ends of several
-        yield Fact(100 * spread["chips"], "%", r"^by: SD (\S+ to )?$", "", of_row)
-        yield Fact(100 * spread["tolerance"], "%", r"^tolerance: (\S+ to )?$", "", of_row)
+        yield Fact(100 * spread["chips"], unit, r"^by: SD (\S+ to )?$", "", of_row)
+        yield Fact(100 * spread["tolerance"], unit, r"^tolerance: (\S+ to )?$", "", of_row)
         for limit in fleet["limits"]:
             if all(limit[key] == spread[key] for key in ("measurement", "component_type", "term")):
-                yield Fact(100 * limit["effect"], "%", r"^detectable from: $", "", words, record)
-                yield from _range(_tolerance_ends([limit]), "^tolerance: ", words, record)
+                yield Fact(100 * limit["effect"], unit, r"^detectable from: $", "", words, record)
+                yield from _range(_tolerance_ends([limit]), "^tolerance: ", words, record, unit)
 
 
 def _fabric(fabric: Json, at: int) -> Iterator[Fact]:

@@ -21,10 +21,9 @@ from nodeprint.report.figures.drawing import letters, size_pt, wrapped
 from nodeprint.report.figures.figure_data import named, title_of
 from nodeprint.report.figures.node_levels import Floats, NodeLevels, shown_unit
 from nodeprint.report.figures.render import Frame, primitive
-from nodeprint.report.figures.strips import dim_name
 from nodeprint.report.figures.style import Style
 from nodeprint.report.message_rates import messages_at_once
-from nodeprint.report.names import binary_size, counted, row, shortened
+from nodeprint.report.names import binary_size, counted, dimension, row, shortened
 from nodeprint.settings.texts import say
 
 #: A line of the node, of its peers, or one beside another line, which is thin and has no points.
@@ -161,7 +160,7 @@ def over(levels: NodeLevels, node: str, dim: str, *, peers: Sequence[str] = ()) 
         if len(others) and len(words) == 0:
             each.append(_line(counted(len(others), "peer"), x[of_kind], others[:, of_kind], "peers"))
     several_sizes = dim == "size_bytes"
-    x_title = f"{'working set' if several_sizes else dim_name(dim)}{f', {_UNITS[dim]}' if dim in _UNITS else ''}"
+    x_title = f"{'working set' if several_sizes else dimension(dim)}{f', {_UNITS[dim]}' if dim in _UNITS else ''}"
     return lines(each, x_title, levels.title, log_x=several_sizes, log_y=several_sizes)
 
 

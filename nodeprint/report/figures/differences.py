@@ -222,8 +222,8 @@ def of_finding(finding: Finding) -> xr.Dataset:
     data = xr.Dataset(variables, coordinates | figure_data.tolerance_of(finding))
     times = names.times(finding.effect, finding.tolerance)
     allowed = figure_data.tolerance_text(data, finding.effect)
-    effect, _ = names.with_tolerance(finding.effect, finding.tolerance)
-    heading = names.in_points(f"{effect}: {times} times its tolerance, {allowed}", finding.measurement)
+    effect, _ = names.with_tolerance(finding.effect, finding.tolerance, finding.measurement)
+    heading = f"{effect}: {times} times its tolerance, {allowed}"
     size = abs(finding.effect_unit / (100 * finding.effect) / unit.size) if has_unit else 0.0
     return data.assign_attrs(heading=heading, unit=unit.name, unit_size=size)
 

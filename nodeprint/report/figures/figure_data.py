@@ -21,6 +21,7 @@ from matplotlib.axes import Axes
 from nodeprint.data.places.measured import is_metric, models
 from nodeprint.judge.verdict import Agreement, Finding
 from nodeprint.report.figures.style import Style
+from nodeprint.report.names import unit_of_difference, with_unit
 
 
 def named(dims: str | Sequence[str], values: npt.ArrayLike, title: str) -> xr.Variable:
@@ -72,7 +73,7 @@ def tolerance_of(finding: Finding) -> dict[str, xr.Variable]:
     """
     tolerance = finding.tolerance
     if not (finding.component.term.startswith("fabric-") or _is_ratio(finding.measurement)):
-        return tolerance_coordinates(100 * tolerance, 100 * tolerance)
+        return tolerance_coordinates(100 * tolerance, 100 * tolerance, unit_of_difference(finding.measurement).strip())
     ratio = 1 + tolerance if finding.effect > 0 else 1 / (1 - tolerance)
     return tolerance_coordinates(100 * (1 - 1 / ratio), 100 * (ratio - 1))
 
@@ -90,12 +91,12 @@ def _is_ratio(measurement: str) -> bool:
 
 def tolerance_text(data: xr.Dataset, effect: float = math.nan) -> str:
     """`±4%` if it is the same on both sides, else `-4.76 to +5%`, or the side of an effect."""
-    below, above = float(data[BELOW]), float(data[ABOVE])
+    below, above, unit = float(data[BELOW]), float(data[ABOVE]), data[BELOW].attrs["units"]
     if abs(below - above) < 1e-9:
-        return f"±{above:.3g}%"
+        return with_unit(f"±{above:.3g}", unit)
     if math.isfinite(effect):
-        return f"{above if effect > 0 else -below:+.3g}%"
-    return f"-{below:.3g} to +{above:.3g}%"
+        return with_unit(f"{above if effect > 0 else -below:+.3g}", unit)
+    return with_unit(f"-{below:.3g} to +{above:.3g}", unit)
 
 
 def draw_tolerance(ax: Axes, data: xr.Dataset, style: Style, *, upright: bool = False) -> None:

@@ -31,7 +31,7 @@ from nodeprint.report.figures.node_levels import Floats, NodeLevels, mean_of_run
 from nodeprint.report.figures.part_levels import PartLevel, part_coordinates, part_levels
 from nodeprint.report.figures.render import Frame, primitive
 from nodeprint.report.figures.style import Style
-from nodeprint.report.names import counted, shortened
+from nodeprint.report.names import counted, dimension, shortened
 from nodeprint.report.names import place as place_in_words
 from nodeprint.report.names import row as row_in_words
 from nodeprint.settings.texts import say
@@ -361,22 +361,13 @@ def _cell_places(quantity: Measured, node: PackedNode, finding: Finding) -> Ints
     return np.flatnonzero([any(cell <= place.items() for cell in cells) for place in places])
 
 
-_DIMS = dict.fromkeys(("cpu", "a", "b"), "CPU")
-_DIMS |= {"cpu_node": "NUMA node of the CPUs", "memory_node": "NUMA node of the memory"}
-
-
-def dim_name(dim: str) -> str:
-    """Return the name of a dimension in a title."""
-    return _DIMS.get(dim, dim.replace("_", " "))
-
-
 def _cell_names(quantity: Measured, node: PackedNode, at: Ints) -> tuple[tuple[str, ...], str, list[Ints], Ints | None]:
     every = os_places(quantity, node)
     places = [every[number] for number in at.tolist()]
     varying = [dim for dim in quantity.dims if len({place[dim] for place in places}) > 1] or list(quantity.dims)
     fixed = {dim: places[0][dim] for dim in quantity.dims if dim not in varying}
     names = tuple(row_in_words(", ".join(str(place[dim]) for dim in varying)) for place in places)
-    axis = ", ".join(map(dim_name, varying)) + (f" ({place_in_words(fixed)})" if fixed else "")
+    axis = ", ".join(map(dimension, varying)) + (f" ({place_in_words(fixed)})" if fixed else "")
     of_cpus = len(varying) == 1 and quantity.model.labels.get(varying[0]) == "cpu"
     slots = quantity.layout.slots[quantity.places[varying[0]][at]] if of_cpus else None
     return names, axis, list(np.arange(len(at))[:, None]), slots

@@ -140,8 +140,7 @@ def tolerances(verdict: Verdict) -> tuple[Table, Text]:
     for metric, of_metric in ((metric, of_metric) for metric, of_metric in limits.items() if of_metric):
         nearest = closest.get(metric)
         on = text.of_node(text.same_node_of(nearest, verdict)) if nearest is not None else ""
-        detectable = names.between([limit.effect for limit in of_metric], names.percent)
-        tested = (text.named("metrics", metric), names.tolerances(of_metric), detectable)
+        tested = (text.named("metrics", metric), names.tolerances(of_metric), names.detectable(of_metric))
         nearest_words = text.noun_phrase(nearest) + on if nearest is not None else ""
         numbers = agreement_numbers(nearest).values() if nearest is not None else ("", "")
         rows.append((*tested, nearest_words, *numbers))

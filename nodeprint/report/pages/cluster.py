@@ -142,7 +142,7 @@ def _next(campaign: Campaign, node: str, finding: Finding) -> str:
     command = config.again(campaign.folder or Path(campaign.verdict.campaign), name)
     place = "imported" if campaign.verdict.imported else "by_command"
     nodes = campaign.verdict.nodes
-    return text.action(finding, nodes, nodes[node].outcome, place, command=command)
+    return text.action(finding, nodes, place, command=command)
 
 
 def _by_hand(finding: Finding) -> tuple[str, ...]:

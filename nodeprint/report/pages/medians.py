@@ -147,13 +147,13 @@ def differences(fleet: FleetVerdict) -> Table:
             "compared with": f"group {group.than}",
             "difference": effect,
             "in its unit": names.quantity(value, group.unit) if math.isfinite(value := text.in_its_unit(group)) else "",
-            "interval": names.interval(group.interval.low, group.interval.high, 1.0).removeprefix("interval "),
+            "interval": names.interval(group.interval.low, group.interval.high, 1.0, group.measurement),
             "tolerance": tolerance,
             "of the tolerance": f"{names.times(group.effect, group.tolerance)} times",
         }
         for group in (fleet.groups if fleet.outcome is FleetOutcome.SPLIT else ())
         if group.component is not None
-        for effect, tolerance in [names.with_tolerance(group.effect, group.tolerance)]
+        for effect, tolerance in [names.with_tolerance(group.effect, group.tolerance, group.measurement)]
     ]
     return tabulated(rows, "lrlrrrrr")
 

@@ -118,8 +118,8 @@ def limit_table(verdict: Verdict) -> Table:
     for limit in verdict.fleet.limits:
         spread = spreads.get((limit.measurement, limit.component_type))
         of_nodes = (spread.chips, spread.runs, spread.smallest_tolerance) if spread else ()
-        varies = [*map(names.percent, of_nodes), "", "", ""][:3]
-        numbers = (names.tolerances([limit]), names.percent(limit.effect), *varies)
+        varies = [*(names.percent(of, limit.measurement) for of in of_nodes), "", "", ""][:3]
+        numbers = (names.tolerances([limit]), names.detectable([limit]), *varies)
         rows.append((limit.measurement, text.named("terms", limit.component_type), *numbers))
     header = ("measurement", "component", "tolerance", "detectable from", "nodes differ", "runs differ")
     return Table((*header, "95% the same within"), tuple(rows), "llrrrrr")

@@ -168,7 +168,7 @@ def finding_block(
     """
     why_not = check_scripts.Again(finding, header).why_not
     check = why_not if campaign.folder is not None else ""
-    action = text.action(finding, campaign.verdict.nodes, campaign.verdict.nodes[node].outcome)
+    action = text.action(finding, campaign.verdict.nodes)
     rows = (("place", _place(campaign, node, finding)), ("next", action), ("check", check))
     file = check_scripts.file_name(node)
     command = Command(check_scripts.command(node, number), say("check_purpose", node=printable(node, 80), file=file))

@@ -16,7 +16,7 @@ from nodeprint.judge.outcome import OUTCOME_OF, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Finding, NodeVerdict, Verdict
 from nodeprint.report import names, text
 from nodeprint.report.pages.blocks import Cell, Mark, Reference, Table
-from nodeprint.report.pages.order import by_harm, class_rank, harm, natural, severity, worst_finding
+from nodeprint.report.pages.order import class_rank, harm, natural, severity, worst_finding
 from nodeprint.report.pages.tables import state_mark, tabulated
 from nodeprint.settings.texts import say
 
@@ -95,7 +95,7 @@ def _alike(nodes: Mapping[str, NodeVerdict], words: Callable[[Finding], str]) ->
 def _finding(
     nodes: Mapping[str, NodeVerdict], of_fleet: Mapping[str, NodeVerdict], words: Callable[[Finding], str]
 ) -> Row:
-    worst = [node.counted[by_harm(node)[0] - 1] for node in nodes.values()]
+    worst = [finding for node in nodes.values() if (finding := worst_finding(node)) is not None]
     first, more = worst[0], max(len(node.counted) for node in nodes.values()) - 1
     (outcome,) = {node.outcome for node in nodes.values()}
     further = say("row_further", "one" if len(nodes) == 1 else "several", count=more) if more else ""
@@ -104,16 +104,17 @@ def _finding(
     unit = names.of_measurement(first.unit, first.measurement)
     accepted = [of.peers if of.of_limit else of.tolerance for of in sizes]  # a finding may be beyond a limit
     allowed = names.between(
-        accepted, lambda of: names.quantity(of, unit) if first.of_limit else names.tolerance(of, digits)
+        accepted,
+        lambda of: names.quantity(of, unit) if first.of_limit else names.tolerance(of, first.measurement, digits),
     )
     return Row(
         _rank(outcome, *harm(first), next(iter(nodes))),
         tuple(nodes),
         Mark.of(outcome),
         words(first) + further,
-        names.in_points(names.signed_range([finding.effect for finding in sizes], digits), first.of_effect),
-        names.in_points(allowed, first.of_effect),
-        text.action(first, of_fleet, outcome),
+        names.signed_range([finding.effect for finding in sizes], first.of_effect, digits),
+        allowed,
+        text.action(first, of_fleet),
         has_figure=True,
     )
 
@@ -129,7 +130,7 @@ def _links(verdict: Verdict) -> Iterator[Row]:
         node, outcome = str(link.component.where["node"]), OUTCOME_OF[link.state]
         mark = replace(state_mark(link), word=f"{outcome.outcome_class} ({say('messages_of', 'outcome')})")
         differs = text.component_in_words(link), *names.with_tolerance(link.effect, link.tolerance)
-        yield Row(_rank(outcome, *harm(link), node), (node,), mark, *differs, text.action(link, verdict.nodes, outcome))
+        yield Row(_rank(outcome, *harm(link), node), (node,), mark, *differs, text.action(link, verdict.nodes))
 
 
 def _groups(verdict: Verdict) -> Iterator[Row]:
@@ -147,7 +148,7 @@ def _groups(verdict: Verdict) -> Iterator[Row]:
             yield Row(rank, nodes, mark, first, action=say("split_row", "compare"))
         else:
             differs = say("split_row", "apart", place=text.place(group), **words)
-            sizes = names.with_tolerance(group.effect, group.tolerance)
+            sizes = names.with_tolerance(group.effect, group.tolerance, group.measurement)
             yield Row(rank, nodes, mark, differs, *sizes, text.to_do(group, by_name[group.than]))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nodeprint.judge.outcome import FleetOutcome, Outcome, OutcomeClass
+from nodeprint.judge.outcome import OUTCOME_OF, FleetOutcome, Outcome, OutcomeClass
 from nodeprint.judge.verdict import Finding, NodeVerdict
 
 _CLASSES = list(OutcomeClass)
@@ -34,13 +34,19 @@ def harm(finding: Finding) -> tuple[int, float]:
 
 
 def by_harm(node: NodeVerdict) -> list[int]:
-    """The numbers (from 1) of a node's findings that count, the worst first."""
-    return sorted(range(1, len(node.counted) + 1), key=lambda number: harm(node.counted[number - 1]), reverse=True)
+    """The numbers (from 1) of a node's findings that count, the worst first. Those that give it its outcome come before
+    others, such as intermittent ones of a node that deviates."""
+
+    def key(number: int) -> tuple[bool, tuple[int, float]]:
+        finding = node.counted[number - 1]
+        return OUTCOME_OF[finding.state] is node.outcome, harm(finding)
+
+    return sorted(range(1, len(node.counted) + 1), key=key, reverse=True)
 
 
 def worst_finding(node: NodeVerdict) -> Finding | None:
-    """The finding of a node that hurts most; None without one."""
-    return max(node.counted, key=harm, default=None)
+    """The first finding of a node `by_harm`; None without one."""
+    return next((node.counted[number - 1] for number in by_harm(node)), None)
 
 
 def severity(node: NodeVerdict) -> tuple[int, int, float, int]:

@@ -139,7 +139,7 @@ def of_runs(campaign: Campaign, node: str, finding: Finding, number: int) -> tup
     if not finding.runs or finding.of_limit:
         return ()
     beyond = sum(text.runs_past(finding, job) for job in finding.by_job)
-    tolerance = names.in_points(f"{finding.tolerance * 100:.3g}%", finding.measurement)
+    tolerance = f"{finding.tolerance * 100:.3g}{names.unit_of_difference(finding.measurement)}"
     component = names.component(finding.component)
     values = {"component": component, "tolerance": tolerance, "verb": "is" if beyond == 1 else "are"}
     caption = say("figures", "runs", beyond=beyond, runs=len(finding.runs), **values)

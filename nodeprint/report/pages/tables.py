@@ -74,8 +74,7 @@ def finding_numbers(finding: Finding) -> Table | None:
     unit = names.of_measurement(finding.unit, finding.measurement)
     measured, _ = names.with_limit(finding.value, finding.fails_at, unit)
     difference, tolerance = names.with_tolerance(finding.effect, finding.tolerance, finding.of_effect)
-    interval = names.interval(finding.interval.low, finding.interval.high, 1.0).removeprefix("interval ")
-    interval = names.in_points(interval, finding.of_effect)
+    interval = names.interval(finding.interval.low, finding.interval.high, 1.0, finding.of_effect)
     if finding.of_limit:
         interval = interval if math.isfinite(finding.interval.low) else ""
         row = {"measured": measured, "limit": check_scripts.accepted(finding)}
@@ -183,7 +182,7 @@ def agreement_table(agreements: tuple[Agreement, ...]) -> Table:
             "metric": text.named("metrics", agreement.metric),
             "criteria": "yes" if agreement.criterion else "",
             "nearest to its tolerance": text.noun_phrase(agreement),
-            "differs by": names.percent(agreement.effect),
+            "differs by": names.percent(agreement.effect, agreement.measurement),
             **agreement_numbers(agreement),
             "used": names.whole_percent(agreement.share),
             "to resolve it": text.agreement_remedy(agreement) if agreement.share > 1 else "",
@@ -197,8 +196,10 @@ def agreement_numbers(agreement: Agreement) -> dict[str, str]:
     """Return the smallest tolerance that an agreement meets, or why none is known, and its tolerance."""
     unknown = say("agreement_unknown", "no center" if agreement.runs > 1 else "one run")
     digits = names.digits_beyond(agreement.within, agreement.tolerance)
-    within = names.tolerance(agreement.within, digits) if math.isfinite(agreement.within) else unknown
-    return {"the same within": within, "tolerance": names.tolerance(agreement.tolerance, digits)}
+    within, tolerance = (
+        names.tolerance(share, agreement.measurement, digits) for share in (agreement.within, agreement.tolerance)
+    )
+    return {"the same within": within if math.isfinite(agreement.within) else unknown, "tolerance": tolerance}
 
 
 def tabulated(rows: Sequence[Mapping[str, Cell]], align: str, wide: int = -1) -> Table:

@@ -17,7 +17,8 @@ from nodeprint.settings.texts import say, texts
 def short_agreement(agreement: Agreement, node: str = "") -> str:
     """An agreement in a list, with its component and tolerance: `core-to-core latency 1.4% of 4% (same CCD)`."""
     digits = names.digits_beyond(agreement.within, agreement.tolerance)
-    values = {key: names.tolerance(getattr(agreement, key), digits) for key in ("within", "tolerance")}
+    both = {"within": agreement.within, "tolerance": agreement.tolerance}
+    values = {key: names.tolerance(share, agreement.measurement, digits) for key, share in both.items()}
     metric, component = named("metrics", agreement.metric), names.scoped(agreement.component)
     return say("agreement_short", metric=metric, component=component, node=of_node(node), **values)
 
@@ -44,12 +45,12 @@ def open_agreement(agreement: Agreement) -> str:
     """An agreement that is beyond its tolerance."""
     in_words = begin(named("metrics", agreement.metric), agreement.measurement)
     if not math.isfinite(agreement.within):
-        place, tolerance = noun_phrase(agreement), names.tolerance(agreement.tolerance)
+        place, tolerance = noun_phrase(agreement), names.tolerance(agreement.tolerance, agreement.measurement)
         key = "agreement_no_center" if agreement.runs > 1 else "agreement_one_run"
         return say(key, metric=in_words, place=place, tolerance=tolerance)
     place = names.scoped(agreement.component) if is_metric(agreement.measurement) else noun_phrase(agreement)
     digits = names.digits_beyond(agreement.within, agreement.tolerance)
-    ends = [names.percent(share, digits) for share in (agreement.within, agreement.tolerance)]
+    ends = [names.percent(share, agreement.measurement, digits) for share in (agreement.within, agreement.tolerance)]
     if math.isfinite(agreement.within_unit):
         in_unit = names.with_limit(agreement.within_unit, agreement.tolerance_unit, agreement.unit)
         ends = [" or ".join(both) for both in zip(ends, in_unit, strict=True)]

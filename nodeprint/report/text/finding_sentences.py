@@ -63,8 +63,7 @@ def findings_of(nodes: Mapping[str, Finding]) -> str:
     if len(nodes) == 1:
         return words
     digits = max(names.digits_beyond(finding.effect, finding.tolerance) for finding in nodes.values())
-    effects = names.signed_range([finding.effect for finding in nodes.values()], digits)
-    effects = names.in_points(effects, nodes[worst].of_effect)
+    effects = names.signed_range([finding.effect for finding in nodes.values()], nodes[worst].of_effect, digits)
     return f"{say('largest_of_nodes', count=len(nodes), effects=effects, node=printable(worst, 60))}{words}"
 
 
@@ -210,14 +209,12 @@ def remedy(finding: Finding, nodes: Mapping[str, NodeVerdict]) -> str:
     return words.replace("{peer}", say("remedy_peers", "same" if has_same else "other"))
 
 
-def action(
-    finding: Finding, nodes: Mapping[str, NodeVerdict], outcome: Outcome, place: str = "in_table", **values: str
-) -> str:
-    """Return what to do about a finding of a node: another job if that decides the outcome, then the remedy.
+def action(finding: Finding, nodes: Mapping[str, NodeVerdict], place: str = "in_table", **values: str) -> str:
+    """Return what to do about a finding of a node: another job if that decides whether it is one, then the remedy.
 
     `place` selects the sentence, which `values` complete.
     """
-    key = "again" if outcome.entry.again else "after"
+    key = "again" if finding.state in (Certainty.INTERMITTENT, Certainty.SUSPECTED) else "after"
     return say("next_step", place, key, remedy=remedy(finding, nodes), **values)
 
 

@@ -70,6 +70,20 @@ def _apart(group: Group) -> dict[str, str]:
     return {"place": place(group), **difference(group, several=names.is_plural(group.component))}
 
 
+def most_apart(groups: Sequence[Group]) -> str:
+    """The largest difference between groups of a split fleet, in tolerances, with the fields of its group; empty
+    without one."""
+    most = max((of for of in groups if of.component is not None), key=_in_tolerances, default=None)
+    if most is None:
+        return ""
+    words = say("split", "other", name=most.name, **_apart(most))
+    return say("split", "headline", most=words, than=most.than, fields=fields(most.fields))
+
+
+def _in_tolerances(group: Group) -> float:
+    return abs(group.effect) / group.tolerance
+
+
 def next_step(letter: str, groups: Sequence[Group]) -> str:
     """Return the experiment that explains a group's difference; empty for the first group, which is the reference."""
     by_name = {of.name: of for of in groups}

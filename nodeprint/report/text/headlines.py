@@ -16,6 +16,7 @@ from nodeprint.report.pages.order import class_rank, natural, severity, worst_fi
 from nodeprint.report.text.agreement_sentences import same_node_of, short_agreement
 from nodeprint.report.text.disturbances import disturbed_first
 from nodeprint.report.text.finding_sentences import component_in_words, finding_sentence
+from nodeprint.report.text.group_sentences import most_apart
 from nodeprint.report.text.notes import memory_warnings
 from nodeprint.report.text.wording import is_channel, measured, named, noun_phrase, sentence
 from nodeprint.settings.texts import say
@@ -93,6 +94,7 @@ def headline_of(verdict: Verdict) -> str:
         "of_groups": say("of_groups", groups=fleet.groups) if fleet.groups else "",
         "within": say("within", agreements=agreements) if agreements else "",
         "unapplied": say("unapplied", limits=unapplied) if unapplied else "",
+        "apart": most_apart(fleet.split_groups),
     }
     counts = {
         "same": fleet.counts.get(Outcome.SAME, 0),

@@ -97,8 +97,8 @@ def memory_warning(achieved: MemoryAchieved, measured: int) -> str:
     nodes = f"node {listed} reaches" if count == 1 else f"nodes {listed} reach"
     if count == measured > 1:
         nodes = "all nodes reach"
-    share = names.whole_percent(achieved.of_most)
-    return sentence(say("memory", "warning", nodes=nodes, share=share, reasons=names.listed(reasons)))
+    values = {"share": names.whole_percent(achieved.of_most), "median": say("memory", "median") if count > 1 else ""}
+    return sentence(say("memory", "warning", nodes=nodes, reasons=names.listed(reasons), **values))
 
 
 def memory(achieved: MemoryAchieved) -> str:
@@ -129,7 +129,7 @@ def over_time(verdict: Verdict) -> list[str]:
         return []
     key = "step" if largest.since else "trend"
     words = say("over_time", key, of=largest, place=_over(largest), **difference(largest))
-    more = names.listed(f"{_over(effect)} {effect.effect * 100:+.1f}%" for effect in others)
+    more = names.listed(f"{_over(effect)} {names.signed(effect.effect, effect.measurement)}" for effect in others)
     return [words, say("over_time", "others", effects=more)] if others else [words]
 
 
@@ -148,8 +148,9 @@ def shared(shared: Shared, nodes: Mapping[str, NodeVerdict]) -> str:
         if (finding.component.term, without_cpus(finding.component.where)) == component
     )
     values = difference(shared)
-    if effects and (least := names.percent(effects[0])) != values["effect"]:
-        values["effect"] = f"{least.removesuffix('%')} to {values['effect']}"
+    least = f"{effects[0] * 100:z.1f}" if effects else ""
+    if effects and least != values["effect"].partition(" ")[0].removesuffix("%"):
+        values["effect"] = f"{least} to {values['effect']}"
         values["interval"] = say("shared_largest", interval=values["interval"])
     values |= {"place": place(shared), "fields": group_sentences.fields(shared.fields)}
     contested = say("contested", share=shared.share) if shared.may_be_right else ""
@@ -164,7 +165,7 @@ def spread(spreads: Sequence[Spread]) -> str:
     words = say("spread", spread=widest, of=of, up_to="up to " if several else "", beyond=beyond)
     if not math.isfinite(widest.smallest_tolerance):
         return words
-    return f"{words} {say('spread_smallest', smallest=widest.smallest_tolerance)}"
+    return f"{words} {say('spread_smallest', spread=widest)}"
 
 
 def _component_type(of: Spread | Limit) -> str:
@@ -177,7 +178,7 @@ def limits_of(limits: Sequence[Limit], *, remedied: bool = True) -> str:
     most = max(limits, key=lambda limit: limit.needed)
     words = remedy_words(most, of_jobs="in each job", runs="fewer") if remedied else ""
     remedy = f"; {words}" if words else ""
-    effect, tolerance = names.between([limit.effect for limit in limits], names.percent), names.tolerances(limits)
+    effect, tolerance = names.detectable(limits), names.tolerances(limits)
     if len(limits) > 1:
         of, count = sentence(measured(most.measurement)), len(limits)
         return say("limits_far", measured=of, count=count, effects=effect, tolerances=tolerance, remedy=remedy)

@@ -15,13 +15,17 @@ from nodeprint.settings.texts import texts
 
 
 def named(table: str, key: str) -> str:
-    """Return a name from a table of texts or of a kernel's term; without an entry the key in words."""
+    """Return a name from a table of texts or of a kernel's term. Without an entry it is the key in words: the
+    dimensions of a component type become `CCD by scope and stream`."""
     term = terms().get(key)
     words = texts()[table].get(key)
     if term is not None and table in ("metrics", "terms"):
         words = term.name if table == "metrics" else term.what
     if table == "metrics" and is_metric(key):
         return str(words or key)
+    if table == "terms" and not words:
+        first, *others = map(names.dimension, key.split(" x "))
+        return f"{first} by {names.listed(others)}" if others else first
     return str(words or key.replace("-", " ").replace("_", " "))
 
 
@@ -116,7 +120,7 @@ def difference(
     return {
         "effect": effect.removeprefix("+").replace(" points", " percentage points"),
         **changed(of.effect, of.measurement, several=several, past=past, of_value=of_value),
-        "interval": names.in_points(names.interval(of.interval.low, of.interval.high, of.effect), of.measurement),
+        "interval": f"interval {names.interval(of.interval.low, of.interval.high, of.effect, of.measurement)}",
         "tolerance": of_tolerance,
         "times": names.times(of.effect, tolerance),
     }

@@ -71,7 +71,8 @@ def test_every_door_says_with_the_outcome_what_all_nodes_lack(
 ) -> None:
     (warning,) = text.memory_warnings(slow.fleet)
     share = f"{100 * slow.fleet.memory[0].of_most:.0f}%"
-    assert warning == f"All nodes reach {share} of the theoretical peak; their memory runs at 2,133 of 3,200 MT/s."
+    of_peak = f"{share} of the theoretical peak (best stream of the machine, median of the nodes)"
+    assert warning == f"All nodes reach {of_peak}; their memory runs at 2,133 of 3,200 MT/s."
     assert text.first_line(slow).startswith(f"SIMULATED: PASS (UNIFORM): {warning} ")
     assert printed.summary(slow).startswith(f"SIMULATED: PASS (UNIFORM): {warning} ")
     assert f'<property name="warning" value="{warning}"' in verdict_files.junit(slow)

@@ -145,10 +145,26 @@ def test_a_finding_is_slow_on_the_bad_side(effect: float, better: str, called: s
     assert findings._identity("no-such", effect, better, "share") == f"no-such-{called}"
 
 
-def test_a_part_without_labels_or_inside_a_ccx_has_a_remedy_of_its_own() -> None:
-    assert findings._remedy("class", {"class": 6}) == "unlabeled"
-    assert findings._remedy("block", {"ccx": 1}) == "ccx"
-    assert findings._remedy("block", {"ccd": 1}) == "block" and findings._remedy("core", {"ccx": 1}) == "core"
+@pytest.mark.parametrize(
+    ("term", "where", "key"),
+    [
+        ("class", {"class": 6}, "unlabeled"),
+        ("block", {"ccx": 1}, "ccx"),
+        ("block", {"ccd": 1}, "block"),
+        ("core", {"ccx": 1}, "core"),
+        ("bandwidth", {"ccd": 1}, "ccd"),
+        ("bandwidth", {"memory_node": 1}, "bandwidth"),
+        ("bandwidth", {"cpu_node": 1, "memory_node": 1}, "bandwidth"),
+        ("bandwidth", {"cpu_node": 0, "memory_node": 1}, "memory-path"),
+        ("numa", {"socket": 0, "memory_node": 1}, "memory-path"),
+        ("numa", {"cpu": 4}, "core"),
+        ("numa", {"distance": "own node"}, "numa"),
+        ("cache", {"core": 4, "cpu": 4}, "cache"),
+    ],
+)
+def test_the_remedy_is_that_of_the_part_and_only_for_the_bad_side(term: str, where: dict[str, Any], key: str) -> None:
+    assert findings._remedy(term, where, worse=True) == key
+    assert findings._remedy(term, where, worse=False) == ("unlabeled" if key == "unlabeled" else "better")
 
 
 def test_instruments_say_what_they_saw_beside_what_is_usual() -> None:

@@ -57,7 +57,7 @@ def test_figures_are_marked_by_the_background_load_of_their_measurement(lost: fl
 def test_a_busy_fleet_says_so_first_and_the_rest_in_plain_words() -> None:
     verdict = judged(4, 0.87, 0.4)
     first = text.first_line(verdict)
-    assert "The nodes were busy: up to 87.0% of the CPU time was taken; differences below " in first
+    assert "The nodes were busy: up to 87.0% of the CPU time was taken; one job detects differences only" in first
     assert first.index("busy") < first.index("of 4 nodes")
     lines = printed.summary(verdict).splitlines()[1:]
     assert max(map(len, lines)) < 330

@@ -32,7 +32,7 @@ def test_long_names_keep_their_ends() -> None:
 @pytest.mark.parametrize(
     ("where", "words"),
     [
-        ({"socket": 1, "memory_node": 0}, "memory of NUMA node 0, socket 1"),
+        ({"socket": 1, "memory_node": 0}, "memory of NUMA node 0 from socket 1"),
         ({"cpu_node": 1, "memory_node": 0}, "memory of NUMA node 0 from the CPUs of NUMA node 1"),
         ({"gpu": "0x0f", "peer gpu": "0x17"}, "gpu 0x0f, peer gpu 0x17"),
     ],
@@ -149,7 +149,7 @@ def test_values_that_contradict_take_more_digits() -> None:
 def test_how_many_times_its_tolerance_an_effect_is_follows_from_what_is_printed() -> None:
     assert (names.times(0.058, 0.04), names.times(-0.058, 0.04)) == ("1.5", "1.5")
     assert (names.times(4.0, 0.04), names.times(3.99, 0.04), names.times(0.5, 0.0)) == ("100", "99.8", "")
-    assert names.interval(0.055, 0.062, 0.059) == names.interval(-0.055, -0.062, -0.059) == "interval 5.5 to 6.2%"
+    assert names.interval(0.055, 0.062, 0.059) == names.interval(-0.055, -0.062, -0.059) == "5.5 to 6.2%"
 
 
 @pytest.mark.parametrize(

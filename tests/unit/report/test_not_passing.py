@@ -35,16 +35,19 @@ def table(nodes: dict[str, NodeVerdict]) -> Table:
     return not_passing.table(verdicts.verdict(nodes), {}, {})
 
 
-@pytest.mark.parametrize("outcome", [Outcome.SUSPECT, Outcome.INTERMITTENT, Outcome.DEVIATES])
-def test_a_node_report_says_what_page_1_says_is_to_be_done(outcome: Outcome) -> None:
+@pytest.mark.parametrize("state", [Certainty.SUSPECTED, Certainty.INTERMITTENT, Certainty.CONFIRMED])
+def test_a_node_report_says_what_page_1_says_is_to_be_done(state: Certainty) -> None:
+    """By the finding and not by the node, which may have a confirmed finding beside an intermittent one."""
     defect, name = "node003: core 17 +12%", "node003"
     verdict = judged(defect).verdict
-    verdict = replace(verdict, nodes={**verdict.nodes, name: replace(verdict.nodes[name], outcome=outcome)})
+    node = verdict.nodes[name]
+    node = replace(node, findings=tuple(replace(finding, state=state) for finding in node.findings))
+    verdict = replace(verdict, nodes={**verdict.nodes, name: node})
     (row,) = not_passing.table(verdict, {}, {}).rows
     block = finding_block(Campaign(verdict, simulated(defect)), name, verdict.nodes[name].counted[0], 1, {})
     assert dict(block.facts)["next"] == row[5]
     again = str(row[5]).startswith("Confirm it by another job. If it is confirmed: Look for")
-    assert again is (outcome is not Outcome.DEVIATES)
+    assert again is (state is not Certainty.CONFIRMED)
 
 
 @pytest.mark.parametrize("jobs", [2, MOST_JOBS])
@@ -79,6 +82,15 @@ def test_the_worst_is_first_in_the_direction_that_hurts_and_in_the_headline() ->
     assert [row[0] for row in rows[:3]] == ["n300", "n227", "n000"]
     assert all(isinstance(row[1], Mark) for row in rows)
     assert "The worst is n300: Core 12 (CPU 12) is 10.0% slower" in text.first_line(verdicts.verdict(nodes))
+
+
+def test_a_node_that_deviates_is_named_by_what_makes_it_deviate() -> None:
+    """Not by an intermittent finding, however large, which is one of its further ones."""
+    (confirmed,), (other,) = slow(0.1).findings, slow(0.6, core=3).findings
+    confirmed, other = replace(confirmed, state=Certainty.CONFIRMED), replace(other, state=Certainty.INTERMITTENT)
+    (row,) = table({"n1": verdicts.node(Outcome.DEVIATES, findings=(other, confirmed))}).rows
+    assert row[2] == "core-to-core latency of core 12 (CPU 12) (and 1 more)" and row[3] == "+10.0%"
+    assert str(row[-1]).startswith("Look for")
 
 
 def test_nodes_without_findings_have_a_row_with_their_action() -> None:

@@ -115,7 +115,10 @@ def test_the_first_line_counts_the_nodes_of_the_groups_that_split_a_fleet() -> N
     fleet = replace(split().fleet, nodes=9, groups=(FIRST, AWAY, others))
     nodes = {**split().nodes, **{name: verdicts.node(group="C") for name in others.nodes}}
     verdict = replace(verdict, fleet=fleet, nodes=nodes)
-    assert text.headline_of(verdict) == "6 of 9 nodes form 2 groups without a two-thirds majority"
+    assert text.headline_of(verdict) == (
+        "6 of 9 nodes form 2 groups without a two-thirds majority; in group B pairs of the other socket (core-to-core "
+        "latency) are 8.0% slower than in group A; BIOS 2.4 there alone"
+    )
     assert [row[0] for row in page_1(verdict).rows] == ["cn[0-2]", "cn[3-5]"], "others match their peers"
 
 

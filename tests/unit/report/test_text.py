@@ -12,6 +12,7 @@ from nodeprint.data.places.measured import models
 from nodeprint.judge.outcome import Certainty, FleetOutcome, Outcome, ReasonDetail
 from nodeprint.judge.verdict import Component, Group, Interval, JobEffect, Limit, Reason, Shared, SizeFigure
 from nodeprint.report import names, text
+from nodeprint.report.figures import differences, figure_data
 from nodeprint.report.pages import accepted, method, tables
 from nodeprint.settings.texts import say, texts
 from tests.support import printed, verdicts
@@ -40,11 +41,11 @@ def test_what_cannot_be_resolved_of_a_measurement_for_one_reason_is_a_sentence()
     )
     made = verdicts.verdict()
     notes = text.fleet_notes(replace(made, fleet=replace(made.fleet, limits=limits)))
-    assert "2 kinds of components differences below 27.0 to 133.0% cannot be resolved (tolerances 2 to 4%)" in notes[0]
-    assert len(notes) == 2 and "differences below 41.0% cannot be resolved" in notes[1]
+    assert "2 kinds of components one job detects differences only above 27.0 to 133.0% (toler" in notes[0]
+    assert len(notes) == 2 and "one job detects differences only above 41.0%" in notes[1]
     equal = tuple(replace(of, effect=0.127) for of in limits)
     (of_pairs, _) = text.fleet_notes(replace(made, fleet=replace(made.fleet, limits=equal)))
-    assert "differences below 12.7% cannot be resolved" in of_pairs
+    assert "one job detects differences only above 12.7%" in of_pairs
 
 
 @pytest.mark.parametrize(("count", "words"), [(1, "1.5 to 2%"), (2, "1.5 to 6.3%")])
@@ -55,7 +56,7 @@ def test_tolerances_have_one_range_in_tables_and_in_sentences(count: int, words:
     verdict = verdicts.verdict()
     verdict = replace(verdict, fleet=replace(verdict.fleet, limits=(pairs, cores)[:count]))
     (note,) = text.fleet_notes(verdict)
-    assert f"cannot be resolved (tolerance{'s' * (count > 1)} {words})" in note
+    assert f"% (tolerance{'s' * (count > 1)} {words})" in note
     assert accepted.tolerances(verdict)[0].rows[0][1] == words
     assert method.limit_table(verdict).rows[0][2] == "1.5 to 2%"
 
@@ -65,7 +66,7 @@ def test_of_few_nodes_that_differ_none_is_to_be_compared_with_one_that_is_the_sa
     same, slow = {"cn1": verdicts.node(Outcome.SAME)}, {"cn2": verdicts.node(Outcome.SUSPECT)}
     assert text.remedy(finding, same | slow).endswith("power settings with a node that is SAME.")
     assert "SAME" not in text.remedy(replace(finding, state=Certainty.MISMATCH), same | slow)
-    words = text.action(finding, slow, Outcome.SUSPECT)
+    words = text.action(replace(finding, state=Certainty.SUSPECTED), slow)
     assert "power settings with another node of the fleet." in words and "SAME" not in words
 
 
@@ -301,6 +302,10 @@ def test_lost_time_is_in_percentage_points_and_rates_are_lower() -> None:
     )
     assert text.finding_sentence(jitter).startswith("CPU 3 loses 3.0 percentage points more of its time than its peers")
     assert " points; tolerance 4 points: " in text.finding_sentence(jitter)
+    assert figure_data.tolerance_text(differences.of_finding(jitter)) == "±4 points"
+    agreement = replace(verdicts.agreement(within=0.05), measurement="jitter-detours", within_unit=float("nan"))
+    assert "by up to 5.0 points (tolerance 4.0 points)" in text.open_agreement(agreement)
+    assert tables.agreement_numbers(agreement) == {"the same within": "5 points", "tolerance": "4 points"}
     less = replace(jitter, effect=-0.03)
     assert "loses 3.0 percentage points less of its time" in text.finding_sentence(less)
     table = tables.finding_numbers(jitter)
