@@ -100,9 +100,10 @@ test-recipes: able-to-test kernels ## each recipe of packaging/ loaded by its ow
 	@setup/phase 'Tools of the recipes' setup/recipes
 	pytest -q -rs -m 'recipe' tests/recipes
 
-fuzz: able-to-test kernels ## the tests on made-up input with new examples in every call, and damaged files of campaigns (FILES=10000)
+fuzz: able-to-test kernels ## the tests on made-up input with new examples in every call, damaged files of campaigns (FILES=10000), and numbers on the pages of drawn campaigns (CAMPAIGNS=20)
 	pytest -q -n auto --hypothesis-profile=fuzz $$(grep -rl --include='test_*.py' '@given' tests)
 	python -m tests.support.mutated_campaigns $(or $(FILES),10000) --seed $$$$
+	python -m tests.numbers.random_campaigns $(or $(CAMPAIGNS),20) --seed $$$$
 
 mutants: able-to-test kernels ## small faults, each tried with the tests of its room; survivors are printed (an hour, goes on where it was stopped; DRAW=100 SEED=1)
 	python -m tests.mutants --draw $(or $(DRAW),100) --seed $(or $(SEED),1)

@@ -13,7 +13,7 @@ from functools import cache
 import pytest
 
 from tests.golden.recording import Made, made
-from tests.numbers import check, claims
+from tests.numbers import check, claims, random_campaigns
 from tests.numbers.campaign import campaigns
 from tests.numbers.check import Number
 from tests.numbers.statements import Statement, statements
@@ -95,6 +95,13 @@ def test_a_false_word_is_detected(kind: str) -> None:
     assert 100 * sum(detected) > _DETECTED * len(detected), f"{sum(detected)} of {len(detected)}"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 4, 11])
+def test_campaigns_that_nobody_chose_have_only_numbers_with_a_source(seed: int) -> None:
+    """`make fuzz` draws others."""
+    assert list(random_campaigns.without_source(seed)) == []
+
+
 #: What pages have said and was false, by what it is: campaign, what was said instead of what is said today.
 _FALSE = {
     "a headline has the figure of a part that differs less": (
@@ -164,13 +171,13 @@ _FALSE = {
     "a factor is from elsewhere": ("not-measured", "by a factor of ", "by a factor of 9"),
     "times the tolerance are of another effect": ("core", "tolerance 4%: 2.2 times", "tolerance 4%: 2.7 times"),
     "an interval is of another finding": ("core", "interval 7.1 to 10.4%", "interval 6.0 to 10.2%"),
-    "an action is that of another finding": ("core", "Report the parts to", "Report the CCX to"),
+    "an action is that of another finding": ("core", "Report the CCX to", "Report the parts to"),
     "an action measures another node": ("core", "make run NODES=node004", "make run NODES=node001"),
     "an action is of no finding": ("confirmed", "Look for interrupts and daemons on", "Replace"),
     "nobody confirms the finding of one job": (
         "core",
-        "Confirm it by another job. If it is confirmed: Report the parts",
-        "Report the parts",
+        "Confirm it by another job. If it is confirmed: Compare firmware",
+        "Compare firmware",
     ),
     "an intermittent finding is not to be confirmed": (
         "intermittent",
