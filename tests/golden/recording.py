@@ -79,7 +79,7 @@ def difference(name: str) -> Iterator[str]:
     campaign = made(name)
     before, now = (text.splitlines(keepends=True) for text in (expected, _in_short(campaign)))
     yield from unified_diff(before, now, f"expected/{name}.txt", "now", n=1)
-    yield from (f"{name}: {line}" for line in check.without_source(campaign.artifacts, campaign.sources))
+    yield from (f"{name}: {line}" for line in check.without_source(campaign.artifacts, check.Defects(*campaign)))
 
 
 def save(name: str, folder: Path) -> None:

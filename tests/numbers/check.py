@@ -115,9 +115,9 @@ EXEMPT: Sequence[str] = (
 )
 
 
-def without_source(artifacts: Mapping[str, str], sources: Mapping[str, str]) -> Iterator[str]:
+def without_source(artifacts: Mapping[str, str], defects: Defects) -> Iterator[str]:
     """A line for each statement with a number that has none."""
-    defects, every = Defects(artifacts, sources), list(statements(artifacts))
+    every = list(statements(artifacts))
     for statement in every:
         if wrong := defects.of(statement):
             yield f"{statement.file}: {'; '.join(wrong)}: {statement.text[:400]}\n"
@@ -140,9 +140,15 @@ class Defects:
         self.known = {campaign.name: Facts(facts(campaign)) for campaign in self.judged}
         self.every = Facts([*(fact for of in self.known.values() for fact in of.facts), *of_acceptance(self.judged)])
         self.quotes = sorted({words for campaign in self.judged for words in quoted(campaign)})
+        self._known: dict[Statement, list[str]] = {}
 
     def of(self, statement: Statement) -> list[str]:
         """What is false in a statement; a claim is if it is of no campaign that it may be about."""
+        if statement not in self._known:
+            self._known[statement] = self._of(statement)
+        return self._known[statement]
+
+    def _of(self, statement: Statement) -> list[str]:
         folders = (statement.file.partition("/report/")[0], statement.file.rpartition("/")[0])
         known = next((self.known[folder] for folder in folders if folder in self.known), self.every)
         named = dict(statement.cells).get("campaign")  # of a row of an acceptance report

@@ -55,7 +55,7 @@ def _defect(machine: str, nodes: int, generator: random.Random) -> str:
 def without_source(seed: int) -> Iterator[str]:
     """Statements about the campaign of a seed that have no source."""
     made = of_stage(drawn(seed))
-    yield from check.without_source(made.artifacts, made.sources)
+    yield from check.without_source(made.artifacts, check.Defects(*made))
 
 
 def main() -> int:

@@ -27,17 +27,22 @@ def _made(name: str) -> Made:
     return made(name)
 
 
+@cache
+def _checked(name: str) -> check.Defects:
+    return check.Defects(*_made(name))
+
+
 def _defects(name: str, change: Callable[[str], str]) -> list[str]:
     """What is false in a campaign after a change of everything that is said of it."""
     of = _made(name)
     said = {file: text if file.endswith((".csv", ".json")) else change(text) for file, text in of.artifacts.items()}
-    return list(check.without_source(said, of.sources))
+    return list(check.without_source(said, _checked(name)))
 
 
 @pytest.mark.parametrize("name", ["core", "same", "linktest"])
 def test_a_false_number_has_none(name: str) -> None:
     of, taken, all_of = _made(name), Counter[str](), Counter[str]()
-    defects, generator = check.Defects(of.artifacts, of.sources), random.Random(1)
+    defects, generator = _checked(name), random.Random(1)
     for statement in statements(of.artifacts):
         for number in check.numbers(statement, defects.quotes) if not defects.of(statement) else ():
             if number.unit in ("%", "ns", "B/s", "times"):
@@ -83,7 +88,7 @@ def test_a_false_word_is_detected(kind: str) -> None:
     detected = []
     for name in ("core", "memory", "sockets", "linktest", "fabric"):
         of = _made(name)
-        defects = check.Defects(of.artifacts, of.sources)
+        defects = _checked(name)
         for statement in dict.fromkeys(statements(of.artifacts)):
             if word := re.search(pattern, statement.text):
                 false = re.compile(rf"\b{re.escape(word[0])}(?!\d)")
