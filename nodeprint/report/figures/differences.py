@@ -221,9 +221,8 @@ def of_finding(finding: Finding) -> xr.Dataset:
     }
     data = xr.Dataset(variables, coordinates | figure_data.tolerance_of(finding))
     times = names.times(finding.effect, finding.tolerance)
-    allowed = figure_data.tolerance_text(data, finding.effect)
     effect, _ = names.with_tolerance(finding.effect, finding.tolerance, finding.measurement)
-    heading = f"{effect}: {times} times its tolerance, {allowed}"
+    heading = f"{effect}: {times} times its tolerance"
     size = abs(finding.effect_unit / (100 * finding.effect) / unit.size) if has_unit else 0.0
     return data.assign_attrs(heading=heading, unit=unit.name, unit_size=size)
 

@@ -8,7 +8,6 @@ A tolerance lies on both sides of no difference: it is the same on both for a ti
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -89,13 +88,11 @@ def _is_ratio(measurement: str) -> bool:
     return model is not None and model.scale == "log"
 
 
-def tolerance_text(data: xr.Dataset, effect: float = math.nan) -> str:
-    """`±4%` if it is the same on both sides, else `-4.76 to +5%`, or the side of an effect."""
+def tolerance_text(data: xr.Dataset) -> str:
+    """`±4%` if it is the same on both sides, else `-4.76 to +5%`."""
     below, above, unit = float(data[BELOW]), float(data[ABOVE]), data[BELOW].attrs["units"]
     if abs(below - above) < 1e-9:
         return with_unit(f"±{above:.3g}", unit)
-    if math.isfinite(effect):
-        return with_unit(f"{above if effect > 0 else -below:+.3g}", unit)
     return with_unit(f"-{below:.3g} to +{above:.3g}", unit)
 
 
