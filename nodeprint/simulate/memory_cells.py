@@ -1,7 +1,8 @@
 """Memory and caches of a simulated node: latencies and rates.
 
-Base values are those of a two-socket EPYC. DRAM takes 95 ns (other socket 200), caches 4, 14 and 46 cycles. A NUMA node
-has 150 GB/s, and the link to another socket 70.
+Base values are those of a two-socket EPYC. DRAM takes 95 ns (other socket 200), caches 4, 14 and 46 cycles. A socket
+with eight channels of DDR4-3200 has 150 GB/s, and others the same share of their theoretical peak. The link to another
+socket has 70 GB/s.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ from nodeprint.simulate.survey import FINGERPRINT, memory_modules
 #: DRAM latency by distance: a part in the core's clock, a part of the fabric and memory.
 _CORE_NS, _DRAM_NS = 12.0, {"own": 83.0, "near": 98.0, "far": 188.0}
 _RATE, _LINK_RATE = {"load": 150e9, "store_mem": 75e9, "copy": 110e9, "triad": 115e9}, 70e9
+#: The theoretical peak of the memory that has these rates.
+_PEAK = 204.8e9
 #: What base pages leave of a rate: address translations that huge pages do not need.
 _PAGES = {"huge": 1.0, "base": 0.9}
 #: A CCD's port: 32 and 16 bytes in a cycle of a fabric of 1.467 GHz. Factors for a CCX that shares one, and for
 #: traffic from another socket and from all memory.
 PORT = {"load": 46.9e9, "store_mem": 23.5e9}
 _SHARING_CCX, _FROM = 0.85, {"own": 1.0, "other_socket": 0.8, "all": 0.9}
-#: By the read:write ratio of the ladder, the share of reads, and the bandwidth of a NUMA node: memory channels lose
-#: time between reads and writes. A core alone has so much of its port.
+#: By the read:write ratio of the ladder, the share of reads, and the bandwidth of such memory: its channels lose time
+#: between reads and writes. A core alone has so much of its port.
 _LADDER = {
     "load": (1.0, 150e9),
     "read3_write1": (3 / 4, 142e9),
@@ -62,8 +65,12 @@ def bandwidths(of: NodeRun, measure: Measure) -> list[DrawnRun]:
     path, chip, cpus = of.node.path, of.node.chip, of.cpu_of_core
     rates = _rates(of) / chip.whole
     between = measure(rates)[:1]
-    ports = measure(_ports(path, chip, len(of.memories)), 0.3)[:1]
-    machine = measure(_machine(np.diagonal(rates).T, of.socket_of_memory), 0.3)
+    own = np.diagonal(rates).T
+    of_ports = _ports(path, chip, len(of.memories))
+    of_memory = own[of.memory_of_core[_first_of_ccx(path)]][:, None, [list(_RATE).index(stream) for stream in PORT]]
+    of_ports[:, :, 0] = np.minimum(of_ports[:, :, 0], of_memory)
+    ports = measure(of_ports, 0.3)[:1]
+    machine = measure(_machine(own, of.socket_of_memory), 0.3)
     numbers: list[Key] = list(of.memories)
     streams: list[Key] = list(_RATE)
     places: list[dict[str, list[Key]]] = [
@@ -178,10 +185,10 @@ def _rates(of: NodeRun) -> Floats:
 
 
 def _own_rates(of: NodeRun, rates: Sequence[float]) -> Floats:
-    """Bandwidth of each NUMA node from its own memory, by the `rates` of a healthy one: (NUMA node, stream)."""
+    """Bandwidth of each NUMA node from its own memory, by the `rates` of memory of _PEAK: (NUMA node, stream)."""
     state = of.node.state
     modules = memory_modules(of.node.topology, {**FINGERPRINT, **state.fingerprint})
-    configured = modules.bytes_per_s / modules.most_bytes_per_s if modules else 1.0
+    configured = modules.bytes_per_s / len(of.memories) / _PEAK if modules else 1.0
     channels = configured * np.array([state.memory_channel.get(number, 1.0) for number in of.memories])
     return np.asarray(np.multiply.outer(of.memory_factor, rates) * channels[:, None])
 
