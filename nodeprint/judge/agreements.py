@@ -106,8 +106,10 @@ def _agreement(
     unit_of = 1.0 if matrix.terms.share else float(matrix.levels[component])
     within, tolerance = relative(reach), relative(limit)
     remedy, needed = "", 0
-    # no remedy for a node that is known to be outside its tolerance, or without a center to compare it with
-    if abs(difference) - half <= limit < reach < np.inf:
+    # no remedy for a node that is known to be outside its tolerance
+    if reach == np.inf and pooled.runs[number, component] > 1:  # no center to compare it with
+        remedy = "settings"
+    elif abs(difference) - half <= limit < reach < np.inf:
         remedy, needed = remedy_of(pooled, number, component)
     elif limit < reach < np.inf and not _is_outside(table, position, component):
         remedy = "job"

@@ -168,7 +168,8 @@ def false_report(paper: str, judged: Iterable[Campaign]) -> Iterator[str]:
     yield from _without_action(lines, reported)
     for campaign in reported:
         name = campaign.verdict["campaign"]
-        row = next((line for line in lines if re.match(rf"{re.escape(name)} \| [^|]*\d{{4}}-", line)), "")
+        of_name = rf"{re.escape(name)} \| ([^|]*\d{{4}}-|not recorded)"
+        row = next((line for line in lines if re.match(of_name, line)), "")
         if f" {_class(campaign)} (" not in row:
             yield f"{name}: its class is {_class(campaign)}, not as in {row}"
 

@@ -49,7 +49,8 @@ class Campaign:
 
     def called(self, node: str) -> str:
         """How a node is named around what is said of it; one that is alone need not be."""
-        return re.escape(node.lower()) if len(self.nodes) > 1 else ""
+        measured = [one for one in self.nodes.values() if one["classes"] or one["cells"]]
+        return re.escape(node.lower()) if len(measured) > 1 else ""
 
 
 def campaigns(artifacts: Mapping[str, str], sources: Mapping[str, str]) -> list[Campaign]:
@@ -180,7 +181,7 @@ def component_words(component: Json) -> tuple[str, ...]:
         if key == "class":
             out.append(_CLASSES[value] if isinstance(value, int) else str(value).lower())
         elif key == "beyond_class":
-            out.append("beyond the ccx")
+            out.append("beyond (?:the ccx|its ccxs)")
         elif key in _NUMBERED:
             out.append(_NUMBERED[key].format(value))
         elif key in ("node", "to", "figure") or (isinstance(value, str) and key not in _IN_SENTENCES):
@@ -189,7 +190,7 @@ def component_words(component: Json) -> tuple[str, ...]:
         out.append(
             "whole node"
             if component["component_type"] in ("whole", "class")
-            and component["term"] in ("node", "numa", "bandwidth", "clock", "wake", "load")
+            and component["term"] in ("node", "numa", "bandwidth", "clock", "wake", "load", "loaded")
             else ""
         )
     return tuple(filter(None, out))

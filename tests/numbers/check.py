@@ -91,7 +91,7 @@ EXEMPT: Sequence[str] = (
     r"(?i)\b(?:cores?|CPUs?|CC[XD]s?|sockets?|quadrants?|clusters?|(?:home )?(?:NUMA )?nodes?|group|channel|DIMM)"
     r" \d+(?:(?:, | and |[,\u2013-])\d+)*",
     r"(?:family|model|stepping|contract|ticket) \d+",
-    r"\bjob\d+\S*|(?i:\bruns?) \d+ of job\d+|run\d+\S*",
+    r"\bjob\d+\S*|(?i:\bruns?) \d+ of job ?\d+|run\d+\S*",
     r"\b0x[0-9a-f]+\b|\b[0-9a-f]{12,}\b|SHA-?256|\S+\.(?:pdf|html|sh|csv|json|txt|md|sha256)\b\S*",
     r"`[^`]*`|\bmake \S.*?NODES=\S+|sh \S+-check\.sh \d+|/\S*/\S+|\b[\d.]+-sim\b|\b\d+(?:\.\d+){2,}\b",
     r"(?:AMD|Intel)[^,;|]*|DDR\d+(?:-\d+)?|\bL[123]\b|Zen \d",

@@ -77,7 +77,9 @@ def _shared(text: str, campaign: Campaign) -> Iterator[str]:
         nodes = [node for node in unfolded(match["nodes"]) if node in campaign.nodes]
         if re.search(r"(?i)largest of|worst (of|on)|the largest", match["between"]) or len(nodes) < 2:
             continue
-        effects = [100 * abs(f["effect"]) for node in nodes for f in campaign.nodes[node]["findings"][:1]]
+        of_each = [campaign.nodes[node]["findings"] for node in nodes]
+        of_metric = [[f for f in of if measured_words(f["measurement"]) in re.escape(text.lower())] for of in of_each]
+        effects = [100 * abs(f["effect"]) for of in (of_metric if all(of_metric) else of_each) for f in of[:1]]
         low, high = (float(end) if end else math.nan for end in (match["low"], match["high"]))
         low = high if math.isnan(low) else low
         if len(effects) == len(nodes) and not (abs(min(effects) - low) <= 0.06 and abs(max(effects) - high) <= 0.06):

@@ -20,6 +20,7 @@ def of_node(node: Json, name: str, called: str) -> Iterator[Fact]:
         for group, value in row["groups"].items():
             yield Fact(value, "ns", r"^median: $|$", "", (*of, cell_words(group)), record)
             yield Fact(value, "ns", rf"(?i:{cell_words(group)}): $|^$", "", (*words, cell_words(group)), record)
+            yield Fact(row["runs"], "", "^median: $", "", (*of, cell_words(group)), record)  # behind empty cells
         yield Fact(row["ci_low_ns"] or math.nan, "ns", r"interval: $|^$|95%: $", " to ", of, record)
         yield Fact(row["ci_high_ns"] or math.nan, "ns", r"(interval: |^|95%: )\S+( \S+)? to $", "", of, record)
         yield Fact(row["pairs"], "", r"^pairs: $", "", of, record)
@@ -40,7 +41,8 @@ def of_node(node: Json, name: str, called: str) -> Iterator[Fact]:
         if row["peak"]:
             yield Fact(100 * row["median"] / row["peak"], "%", r"(possible|peak)[^:]*: $|^$", "", named, record)
             yield Fact(row["peak"], row["unit"], "at most $", "", words)
-        yield Fact(row["runs"], "", r"^runs: $", "", named, record)
+        yield Fact(row["runs"], "", r"^runs: $|\(\d+ of $", "", named, record)
+        yield Fact(row["runs"] - row["left_out"], "", r"\($", r" of \d+ runs", named, record)
         yield Fact(row["cells"], "", r"^cells: $", "", named, record)
 
 

@@ -14,12 +14,24 @@ from tests.golden.recording import of_stage
 from tests.golden.stage import DECIDING, MACHINES, Stage
 from tests.numbers import check
 
-#: Defects by what follows the node's name, each drawn with a size of either sign; those of the second row by socket.
-_SIZED = ("core {n}", "half-row {n}", "core-clock {n}", "global", "memory-channel node 0", "intermittent core {n}")
-_OF_SOCKETS = ("socket 1", "socket-link", "power-limit socket 1", "memory node1-to-node0")
-#: Defects without a size.
-_OTHERS = ("fingerprint microcode=0xa", "missing", "cut", "busy core 1 run 1", "renumbered")
-_TWO_SOCKETS = ("sockets", "xeon")
+#: Defects that are drawn with a size of either sign, and others, by what follows the node's name.
+_SIZED = (
+    *("core {n}", "half-row {n}", "core-clock {n}", "global", "fabric", "intermittent core {n}", "ccd 0", "ccd-port 0"),
+    *("memory-channel node 0", "power-limit socket 0", "cooling socket 0", "link q0-q1", "socket 1", "socket-link"),
+    *("memory node1-to-node0", "ccd 1 to-others", "memory ccd1-to-node0", "idle-state"),
+)
+_OTHERS = (
+    *("fingerprint microcode=0xa", "missing", "cut", "busy core 1 run 1", "renumbered", "nps 1", "harvest 1"),
+    "fragmented node 0 40%",
+)
+#: The machines that have the part of a defect, where not all have it.
+_ON = {
+    "link q0-q1": ("sockets", "nps4", "xeon"),
+    "memory node1-to-node0": ("sockets", "nps4", "xeon"),
+    "socket 1": ("sockets", "xeon"),
+    "ccd 1 to-others": ("eight", "sixteen", "sockets", "nps4", "threads", "xeon"),
+    "memory ccd1-to-node0": ("eight", "sixteen", "sockets", "nps4", "threads"),
+}
 
 
 def drawn(seed: int) -> Callable[[Stage], None]:
@@ -46,10 +58,9 @@ def drawn(seed: int) -> Callable[[Stage], None]:
 
 
 def _defect(machine: str, nodes: int, generator: random.Random) -> str:
-    sized = (*_SIZED, *(_OF_SOCKETS if machine in _TWO_SOCKETS else ()))
-    kind = generator.choice((*sized, *_OTHERS)).format(n=generator.randrange(4))
-    size = f" {generator.choice('+-')}{generator.randint(2, 40)}%" if kind not in _OTHERS else ""
-    return f"node{generator.randrange(nodes):03}: {kind}{size}"
+    kind = generator.choice([of for of in (*_SIZED, *_OTHERS) if machine in _ON.get(of, (machine,))])
+    size = f" {generator.choice('+-')}{generator.randint(2, 40)}%" if kind in _SIZED else ""
+    return f"node{generator.randrange(nodes):03}: {kind.format(n=generator.randrange(4))}{size}"
 
 
 def without_source(seed: int) -> Iterator[str]:

@@ -49,6 +49,16 @@ def _points(measurement: str, table: pd.DataFrame) -> Iterator[Fact]:
             yield Fact(float(size * value), unit, r"from $|from \S+( \S+)? to $", "", (re.escape(str(node).lower()),))
 
 
+def _ports(campaign: Campaign) -> Iterator[Fact]:
+    """What the cores of a CCX or CCD move in the newest job: the median over them of a run, then over runs."""
+    for node, table in campaign.values.get("bandwidth-ccx", pd.DataFrame({"node": []})).groupby("node"):
+        own = table[(table["job"] == table["job"].max()) & (table["memory"] == "own")]
+        each = own.groupby(["scope", "stream", "run", "cpu"])["value"].median()
+        medians = each.groupby(["scope", "stream", "run"]).median().groupby(["scope", "stream"]).median()
+        for value in medians:
+            yield Fact(value, "B/s", "(load|store) $", "", (campaign.called(str(node)),))
+
+
 #: Of shares percent are printed.
 _SHARES = {"share": ("%", 100.0), "1": ("%", 100.0)}
 _CONSTANT = ("measurement", "operation", "quantity", "unit", "simulated")
@@ -306,6 +316,7 @@ def _mean(runs: pd.DataFrame, points: list[str], jobs: Iterable[list[str]]) -> p
 def of_values(campaign: Campaign) -> Iterator[Fact]:
     """All of these."""
     yield from _headers(campaign)
+    yield from _ports(campaign)
     for measurement, table in campaign.values.items():
         if {"a", "b"} <= set(table.columns):
             yield from _pairs(campaign, measurement, table)

@@ -18,10 +18,11 @@ class Agreement(msgspec.Struct, frozen=True):
 
     `within` is the smallest tolerance at which the node would be SAME (the far end of the 90% interval), infinite with
     one run. `share` is `within` divided by the tolerance: up to 1, the node is SAME. If the metric is undecided,
-    `remedy` says how to resolve it: `runs`, `jobs`, `nodes`, `quiet`, `job`, `tolerance`, `time` or `none`. `quiet`:
-    the node's runs differ, `run` most. `job`: the 90% interval is outside the tolerance, the simultaneous one is not.
-    `tolerance`: the difference itself is close to the tolerance. `time`: the metric has a trend with the order of
-    measuring. `needed` is the number that the remedy requires, in all jobs together.
+    `remedy` says how to resolve it: `runs`, `jobs`, `nodes`, `quiet`, `job`, `settings`, `tolerance`, `time` or
+    `none`. `quiet`: the node's runs differ, `run` most. `job`: the 90% interval is outside the tolerance, the
+    simultaneous one is not. `settings`: fewer than two thirds of the nodes agree. `tolerance`: the difference itself is
+    close to the tolerance. `time`: the metric has a trend with the order of measuring. `needed` is the number that the
+    remedy requires, in all jobs together.
     """
 
     metric: str
