@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from msgspec.structs import replace
@@ -16,9 +15,8 @@ from nodeprint.errors import NodeprintError
 from nodeprint.history.changes import OTHER_MACHINE, Histories, NodeHistory
 from nodeprint.history.judged import PastCampaign, read, without_fingerprints
 from nodeprint.judge.baseline_folder import judged_folders
+from nodeprint.machine.fingerprint import other_processor
 
-#: The fields of a fingerprint that only another processor changes.
-PROCESSOR = ("cpu", "cpu_family", "cpu_model", "cpu_stepping", "sockets")
 #: The most earlier campaigns of a node: its first, its newest, and evenly spaced ones between.
 MOST_EACH, _NEWEST = 16, 8
 #: Fleets up to this size are shown with all nodes, larger ones with those that changed, at most MOST_DRAWN on a page.
@@ -70,7 +68,7 @@ def of_one_machine(selected: Histories) -> Histories:
         apart = [
             (name, campaign.name, *difference)
             for name, node in campaign.nodes.items()
-            if (difference := _other_processor(node.fingerprint, newest.get(name, {})))
+            if (difference := other_processor(node.fingerprint, newest.get(name, {})))
         ]
         gone = {name for name, *_ in apart}
         kept = {name: node for name, node in campaign.nodes.items() if name not in gone}
@@ -78,12 +76,6 @@ def of_one_machine(selected: Histories) -> Histories:
         if kept or not gone:
             judged.append(replace(campaign, nodes=kept) if gone else campaign)
     return replace(selected, judged=tuple(judged), other_machines=pd.DataFrame(others, columns=OTHER_MACHINE))
-
-
-def _other_processor(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """The first field that differs, with its values; None where both are the same processor or nothing is known."""
-    fields = [key for key in PROCESSOR if before.get(key) is not None and now.get(key) is not None]
-    return next(((key, str(before[key]), str(now[key])) for key in fields if before[key] != now[key]), None)
 
 
 def beside(campaign: Path) -> Histories:

@@ -202,6 +202,16 @@ def differences(
     return out
 
 
+#: The fields that only another processor changes.
+PROCESSOR = ("cpu", "cpu_family", "cpu_model", "cpu_stepping", "sockets")
+
+
+def other_processor(before: Mapping[str, object], now: Mapping[str, object]) -> tuple[str, str, str] | None:
+    """The first field that differs, with its values; None where both are the same processor or nothing is known."""
+    fields = [key for key in PROCESSOR if before.get(key) is not None and now.get(key) is not None]
+    return next(((key, str(before[key]), str(now[key])) for key in fields if before[key] != now[key]), None)
+
+
 def label(key: str) -> str:
     """A key in words."""
     return _LABELS.get(key, key.replace("_", " "))

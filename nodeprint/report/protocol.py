@@ -18,13 +18,14 @@ from msgspec import UNSET
 
 from nodeprint import files
 from nodeprint.data.store import manifest, packed, packing
-from nodeprint.errors import NodeprintError
-from nodeprint.judge import acceptance, of_table
+from nodeprint.errors import NodeprintError, printable
+from nodeprint.judge import acceptance, acceptance_file, of_table
 from nodeprint.judge.outcome import Accepted, FleetOutcome, Outcome
 from nodeprint.judge.verdict import Verdict
+from nodeprint.machine.fingerprint import label, other_processor
 from nodeprint.report import documents, names, text, verdict_files
 from nodeprint.report.pages import medians, not_passing
-from nodeprint.report.pages.accepted import machines, tolerances
+from nodeprint.report.pages.accepted import machines, tolerances, tolerances_source
 from nodeprint.report.pages.blocks import (
     Block,
     Cell,
@@ -97,7 +98,8 @@ def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
     In this order: MANIFEST.sha256, protocol.pdf, and the applied tolerances, one acceptance-NAME.yaml per campaign.
 
     Raises NodeprintError if a campaign has no verdict or changed after it was judged. The same error is raised if two
-    campaigns share a directory or a record, or simulated and measured ones are mixed.
+    campaigns share a directory or a record. It also excludes simulated beside measured campaigns, and nodes with two
+    processors.
     """
     if len({files.real(path) for path in campaigns}) < len(campaigns):
         raise NodeprintError("a campaign is named twice", key="protocol", advice="name each once")
@@ -105,6 +107,7 @@ def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
     if len({campaign.verdict.simulated for campaign in judged_campaigns}) > 1:
         advice = "write a protocol of measured campaigns only"
         raise NodeprintError("simulated and measured campaigns are mixed", key="protocol", advice=advice)
+    _refuse_other_machines(judged_campaigns)
     sealed = [_sealed(campaign.folder) for campaign in judged_campaigns]
     _refuse_copies(judged_campaigns, sealed)
     tolerances = [files.write(to / _tolerances_file(campaign), _rules_of(campaign)) for campaign in judged_campaigns]
@@ -136,6 +139,22 @@ def _sealed(folder: Path) -> Mapping[str, manifest.Entry]:
         advice = f"`nodeprint verify {folder}` names all such files; judge it again if that is intended"
         raise NodeprintError(problem, where=folder / first, advice=advice)
     return sealed.files
+
+
+def _refuse_other_machines(campaigns: Sequence[JudgedCampaign]) -> None:
+    """Raise NodeprintError if nodes of one name have different processors: they are not one system."""
+    first: dict[str, tuple[Path, Mapping[str, object]]] = {}
+    for campaign in campaigns:
+        for name, node in campaign.verdict.nodes.items():
+            folder, known = first.setdefault(name, (campaign.folder, node.fingerprint))
+            if difference := other_processor(known, node.fingerprint):
+                field, before, now = label(difference[0]), *(printable(value, 60) for value in difference[1:])
+                raise NodeprintError(
+                    f"{printable(name, 60)} is not one machine: its {field} is {before} in {folder.name} and {now} in"
+                    f" {campaign.folder.name}",
+                    key="protocol",
+                    advice="write a report of each system",
+                )
 
 
 def _refuse_copies(campaigns: Sequence[JudgedCampaign], sealed: Sequence[Mapping[str, manifest.Entry]]) -> None:
@@ -271,11 +290,12 @@ def _values_and_rules(campaign: JudgedCampaign, *, several: bool) -> tuple[Secti
     """
     values, of_one = medians.of_fleet(campaign.verdict), f" of {campaign.verdict.campaign}" if several else ""
     first = Section(f"Measured values{of_one}", (values, Text(say("protocol", "values") if values.rows else "")))
-    rules, default = acceptance.rules_of(campaign.folder), acceptance.load()
+    rules = acceptance.rules_of(campaign.folder)
     digest = hashlib.sha256(_rules_of(campaign).encode()).hexdigest()
     judged_by = campaign.verdict.versions.get("acceptance", "")
-    source = say("protocol", "defaults" if rules == default else "own")
-    words = say("protocol", "tolerances", source=source, file=_tolerances_file(campaign), digest=digest)
+    source, unlisted = tolerances_source(campaign.verdict), acceptance_file.Metric().tolerance
+    others = say("protocol", "unlisted", tolerance=unlisted) if campaign.verdict.imported else ""
+    words = say("protocol", "tolerances", source=source, file=_tolerances_file(campaign), digest=digest, others=others)
     other = "" if digest in judged_by else say("protocol", "other_rules", judged_by=judged_by)
     limits = []
     for limit in rules.limits:

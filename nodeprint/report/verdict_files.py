@@ -246,8 +246,8 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
     """Return a shell script of suggested scontrol lines for nodes with a confirmed fault of their own.
 
     Nodeprint never runs them. If the campaign was simulated or imported, all lines are comments. Nodes with another
-    tool's reason are listed and left alone. So are nodes with a shared difference, which indicates a batch or a
-    setting, not a fault of the node.
+    tool's reason are listed and left alone, as are nodes that are better than their peers. The same holds for nodes
+    with a shared difference, which indicates a batch or a setting, not a fault of the node.
     """
     lines = [
         "#!/bin/sh",
@@ -266,7 +266,8 @@ def drain(verdict: Verdict, sheet: Mapping[str, tuple[str, str]]) -> str:
         fault = next((finding for finding in confirmed if finding.worse and not finding.shared_by), None)
         state, reason = sheet.get(name, ("", ""))
         if fault is None and confirmed:
-            lines.append(say("drain", "shared", name=printable(name), outcome=node.outcome))
+            why = "shared" if any(finding.worse for finding in confirmed) else "better"
+            lines.append(say("drain", why, name=printable(name), outcome=node.outcome))
         elif reason and not reason.startswith("nodeprint"):
             kept = say("drain", "accepted", state=printable(state, 40), reason=printable(reason, 120))
             lines.append(f"# {printable(name)}: {node.outcome}, {kept}")

@@ -84,7 +84,8 @@ def planned_nodes(plan: Plan) -> Iterator[NodePlan]:
     defects = [planted.parse(text) for text in plan.defects]
     unknown = [defect.node for defect in defects if defect.node not in plan.names]
     if unknown:
-        raise NodeprintError(f"a defect names {unknown[0]}", advice=f"nodes are {plan.names[0]} to {plan.names[-1]}")
+        advice = f"a defect is of one node, {plan.names[0]} to {plan.names[-1]}; repeat --defect for others"
+        raise NodeprintError(f"a defect names {unknown[0]}", advice=advice)
     shared: dict[int, tuple[Topology, Layout, list[int], silicon.Paths]] = {}
     for number, name in enumerate(plan.names):
         harvest = max(

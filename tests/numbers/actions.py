@@ -229,7 +229,7 @@ def false_settings(statements: Iterable[Statement], campaign: Campaign) -> Itera
             for name, of in campaign.nodes.items()
             if of["fingerprint"].get(field.name)
         }
-        counts = Counter(values.values()).most_common()
+        counts = sorted(Counter(values.values()).items(), key=lambda item: (-item[1], item[0]))
         if len(counts) < 2 or field.name == "serials":
             continue
         row = rows.get(label(field.name), {"most frequent": "", "other nodes": "nothing", "must agree": ""})

@@ -94,6 +94,8 @@ def _counts(finding: Json, words: tuple[str, ...], record: str) -> Iterator[Fact
     yield Fact(sum(map(len, runs_of_effect(finding))), "", r"means over $", " runs?", words[:1], record)
     streams = {cell["stream"] for cell in finding["cells"] if "stream" in cell}
     yield of(len(streams), "", "mean of $", " streams?")
+    kinds = {tuple(value for value in cell.values() if isinstance(value, str)) for cell in finding["cells"]}
+    yield of(len(kinds), "", "mean of $", " kinds of values")
     yield of(len(finding["finer"]), "", "accounts for $", " differences?")
     for measurement in {finer["measurement"] for finer in finding["finer"]}:
         count = sum(finer["measurement"] == measurement for finer in finding["finer"])

@@ -228,7 +228,7 @@ _FALSE = {
     "a row leaves out another node": ("not-measured", "runs disagree on node004", "runs disagree on node005"),
     "a row does not say whom it leaves out": ("not-measured", "runs disagree on node004", ""),
     "a setting is of another node": ("configuration", "0x1234: node001", "0x1234: node002"),
-    "a setting lacks a node": ("split", "0x830107c: node[004-007]", "0x830107c: node[004-006]"),
+    "a setting lacks a node": ("split", "0xa: node[000-003]", "0xa: node[000-002]"),
     "a setting that differs is in no table": ("harvested", ">cores per L3<", ">boost<"),
     "a setting of a node is that of most": ("harvested", "cores 6 (other nodes: 8)", "cores 8 (other nodes: 6)"),
 }

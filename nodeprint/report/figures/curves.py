@@ -34,7 +34,10 @@ _MARKERS = "osD^v"
 #: Units of dimensions, for titles.
 _UNITS = {"size_bytes": "bytes", "delay": "cycles"}
 #: What of a second is drawn, by the key of its record: the title of the axis, and how many make one of its unit.
-OF_SECONDS: Mapping[str, tuple[str, float]] = {"core_hz": ("clock, GHz", 1e9), "flops_per_s": ("rate, Gflop/s", 1e9)}
+OF_SECONDS: Mapping[str, tuple[str, float]] = {
+    "core_hz": ("clock, GHz", 1e9),
+    "flops_per_s": ("rate of all cores, Gflop/s", 1e9),
+}
 #: Lines of more points have no markers.
 _MOST_MARKERS = 24
 

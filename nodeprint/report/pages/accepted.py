@@ -86,6 +86,11 @@ def _counted(counts: Sequence[int], noun: str) -> str:
     return lowest + names.counted(counts[-1], noun)
 
 
+def tolerances_source(verdict: Verdict) -> str:
+    """The source of the tolerances: `the defaults`, `acceptance.yaml of the campaign`."""
+    return printable(verdict.versions.get("acceptance", "the defaults").partition(",")[0], 60)
+
+
 def measured(campaign: Campaign) -> FactRows:
     """When the nodes were measured and how often, the campaign, and the versions."""
     verdict = campaign.verdict
@@ -108,7 +113,7 @@ def measured(campaign: Campaign) -> FactRows:
         "table": printable(verdict.versions.get("table", "").partition(", SHA-256")[0], 60),
         "repeated": "; ".join(counts),
         "campaign": f"{printable(verdict.campaign, 60)}{f' ({campaign.origin})' if campaign.origin else ''}",
-        "tolerances": printable(verdict.versions.get("acceptance", "the defaults").partition(",")[0], 60),
+        "tolerances": tolerances_source(verdict),
         "judged by"
         if verdict.imported
         else "measured by": f"nodeprint {verdict.versions.get('nodeprint', __version__)}",

@@ -220,7 +220,9 @@ def differences(nodes: Mapping[str, NodeVerdict]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for field in (field for field in FIELDS if field.name not in ("serials", "ppin")):
         values = {n: str(value) for n, node in nodes.items() if (value := node.fingerprint.get(field.name))}
-        (usual, count), *other_values = Counter(values.values()).most_common() or [("", 0)]
+        # of equally frequent ones the first in sort order, as for the fields in which a node differs
+        counts = sorted(Counter(values.values()).items(), key=lambda item: (-item[1], item[0]))
+        (usual, count), *other_values = counts or [("", 0)]
         if other_values:
             listed = [f"{v[:60]}: {names.nodes(n for n in values if values[n] == v)}" for v, _ in other_values[:4]]
             listed += [f"and {names.counted(len(other_values) - 4, 'more value')}"] if len(other_values) > 4 else []

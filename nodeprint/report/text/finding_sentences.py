@@ -121,11 +121,19 @@ def _finding_sentence(finding: Finding) -> str:
         of_term = term.sentence if term is not None else ""  # it names the metric itself
         place = sentence(names.component(finding.component)) if of_term else place
         more = "more" if finding.effect > 0 else "less"
+        values["value"] += _over(finding)
         return str(of_term or texts()["finding_cells"]).format(place=place, more=more, **values)
     at_home = homes.named(finding.home)
     place += f", with lines at the {at_home}," if at_home else ""
     of, added = _scope(finding), in_unit(finding.effect_unit, finding.unit)
     return say("finding", place=place, of=f"{of} " if of else "", added=added, **values)
+
+
+def _over(finding: Finding) -> str:
+    """Over how many kinds of values the value of a finding is a mean, such as levels or streams; empty for one."""
+    kinds = {tuple(item for item in cell.items() if isinstance(item[1], str)) for cell in finding.cells}
+    is_mean = len(kinds) > 1 and not is_metric(finding.measurement)
+    return say("mean_of_kinds", count=len(kinds)) if is_mean else ""
 
 
 def _scope(finding: Finding) -> str:

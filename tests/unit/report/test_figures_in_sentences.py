@@ -15,6 +15,7 @@ from nodeprint.judge.outcome import Certainty
 from nodeprint.judge.verdict import Finding, Verdict
 from nodeprint.machine.topology.presets import preset
 from nodeprint.report import names, text
+from nodeprint.settings.texts import texts
 from nodeprint.simulate import Plan, Variation, fleet
 from tests.support import verdicts
 from tests.support.fleets import judged, made
@@ -107,7 +108,7 @@ def test_remedies_are_few_and_can_be_done(seed: int, noise: float) -> None:
     )
     for node in judge(fleet(plan)).verdict.nodes.values():
         for agreement in node.agreements:
-            assert agreement.remedy in ("", "quiet", "runs", "jobs", "nodes", "job", "tolerance", "time", "none")
+            assert agreement.remedy in ("", *texts()["agreement_remedies"])
             assert agreement.needed <= {"runs": 20, "jobs": 4, "nodes": 64}.get(agreement.remedy, 0)
             assert (agreement.remedy == "quiet") == agreement.run.startswith("job1/run")
             if agreement.remedy == "job":

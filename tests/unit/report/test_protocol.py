@@ -179,6 +179,17 @@ def test_mixed_and_repeated_campaigns_are_refused(tmp_path: Path) -> None:
         protocol.write([first, second], tmp_path)
 
 
+def test_two_machines_of_one_name_are_refused(tmp_path: Path) -> None:
+    """A report of a Milan and a Genoa fleet with the same names had one system, that of the second."""
+    folders = [campaign(tmp_path / name, cn1=SAME) for name in ("first", "second")]
+    for folder, cpu in zip(folders, ("AMD EPYC 7763", "AMD EPYC 9654"), strict=True):
+        made = verdict_files.read(folder)
+        nodes = {name: replace(node, fingerprint={"cpu": cpu}) for name, node in made.nodes.items()}
+        verdict_files.write(replace(made, nodes=nodes), folder)
+    with pytest.raises(NodeprintError, match=r"cn1 is not one machine: .* EPYC 7763 in first and AMD EPYC 9654 in s"):
+        protocol.write(folders, tmp_path)
+
+
 def test_a_copy_of_a_campaign_is_refused_also_under_another_name(tmp_path: Path) -> None:
     """One measurement is no evidence twice, also where the copy was judged by itself."""
     made = tmp_path / "first"
