@@ -137,15 +137,18 @@ def _groups(verdict: Verdict) -> Iterator[Row]:
     """A row for the nodes of each group of a split fleet that have no finding of their own."""
     groups, mark = verdict.fleet.split_groups, Mark.of(Outcome.SPLIT)
     by_name = {group.name: group for group in groups}
+    without = {of.name: tuple(n for n in of.nodes if verdict.nodes[n].outcome is Outcome.SPLIT) for of in groups}
     for number, group in enumerate(groups):
-        nodes = tuple(name for name in group.nodes if verdict.nodes[name].outcome is Outcome.SPLIT)
+        nodes = without[group.name]
         if not nodes:
             continue
         rank = _rank(Outcome.SPLIT, 3, len(groups) - number, nodes[0])
         words = {"name": group.name, "fields": text.goes_with(group)}
         if group.component is None:
-            first = say("split_row", "first", **words)
-            yield Row(rank, nodes, mark, first, action=say("split_row", "compare"))
+            first, apart = say("split_row", "first", **words), [of for of in groups if of.than == group.name]
+            has_row = any(without[of.name] for of in apart)  # else their nodes have findings of their own
+            step = say("split_row", "compare") if has_row or not apart else text.to_do(apart[0], group)
+            yield Row(rank, nodes, mark, first, action=step)
         else:
             differs = say("split_row", "apart", place=text.place(group), **words)
             sizes = names.with_tolerance(group.effect, group.tolerance, group.measurement)

@@ -65,6 +65,17 @@ def test_a_protocol_has_a_row_a_group_with_its_remedy(tmp_path: Path) -> None:
     assert rows["cn[0-2]"]["what to do"] and any("split fleet count as dev" in words for words in content.pages[0].lead)
 
 
+def test_a_group_without_a_row_leaves_its_experiment_to_the_other() -> None:
+    """The row of group A said "as for the groups that are compared with this one", and there was none."""
+    made = split()
+    found = verdicts.node(Outcome.SUSPECT, findings=(verdicts.finding(0.06, Certainty.SUSPECTED),), group="B")
+    verdict = replace(made, nodes={**made.nodes, **dict.fromkeys(AWAY.nodes, found)})
+    rows = {str(row[0]): str(row[-1]) for row in not_passing.table(verdict, {}, {}).rows}
+    assert rows["cn[0-2]"].startswith("Set BIOS (2.4 on cn3, 2.3 on cn0) of cn3 as on cn0")
+    of_both = not_passing.table(made, {}, {}).rows
+    assert str(next(row[-1] for row in of_both if row[0] == "cn[0-2]")).startswith("As for the groups")
+
+
 def test_what_goes_with_a_group_decides_what_to_do() -> None:
     alone = replace(FIRST, fields={})
     for one_sided in (text.to_do(AWAY, alone), text.to_do(replace(AWAY, fields={}), FIRST)):
