@@ -155,8 +155,7 @@ def _lead(campaign: Campaign, node: str, verdict: NodeVerdict) -> tuple[str, ...
     split = any(reason.outcome is Outcome.SPLIT for reason in verdict.reasons[1:])
     apart = text.belongs(verdict.group, groups) if split else ""
     beside = text.sentence(f"{load}.") if load else ""
-    first = text.disturbed_first(campaign.verdict) if len(campaign.verdict.nodes) == 1 else ()
-    return tuple(filter(None, (*first, text.node_sentence(verdict, groups), apart, changed, where, beside)))
+    return tuple(filter(None, (text.node_sentence(verdict, groups), apart, changed, where, beside)))
 
 
 def finding_block(

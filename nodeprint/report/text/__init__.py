@@ -12,7 +12,6 @@ from nodeprint.report.text.disturbances import (
     busy_machine,
     disturbance,
     disturbed,
-    disturbed_first,
     moved_cpus,
     moved_most,
     other_programs,
