@@ -98,8 +98,8 @@ def write(campaigns: Sequence[Path], to: Path) -> list[Path]:
     In this order: MANIFEST.sha256, protocol.pdf, and the applied tolerances, one acceptance-NAME.yaml per campaign.
 
     Raises NodeprintError if a campaign has no verdict or changed after it was judged. The same error is raised if two
-    campaigns share a directory or a record. It also excludes simulated beside measured campaigns, and nodes with two
-    processors.
+    campaigns share a directory or a record, or if some are simulated and some measured. Nodes of one name with
+    different processors are an error, too.
     """
     if len({files.real(path) for path in campaigns}) < len(campaigns):
         raise NodeprintError("a campaign is named twice", key="protocol", advice="name each once")
@@ -146,8 +146,8 @@ def _refuse_other_machines(campaigns: Sequence[JudgedCampaign]) -> None:
     first: dict[str, tuple[Path, Mapping[str, object]]] = {}
     for campaign in campaigns:
         for name, node in campaign.verdict.nodes.items():
-            folder, known = first.setdefault(name, (campaign.folder, node.fingerprint))
-            if difference := other_processor(known, node.fingerprint):
+            folder, fingerprint = first.setdefault(name, (campaign.folder, node.fingerprint))
+            if difference := other_processor(fingerprint, node.fingerprint):
                 field, before, now = label(difference[0]), *(printable(value, 60) for value in difference[1:])
                 raise NodeprintError(
                     f"{printable(name, 60)} is not one machine: its {field} is {before} in {folder.name} and {now} in"
@@ -293,9 +293,10 @@ def _values_and_rules(campaign: JudgedCampaign, *, several: bool) -> tuple[Secti
     rules = acceptance.rules_of(campaign.folder)
     digest = hashlib.sha256(_rules_of(campaign).encode()).hexdigest()
     judged_by = campaign.verdict.versions.get("acceptance", "")
-    source, unlisted = tolerances_source(campaign.verdict), acceptance_file.Metric().tolerance
-    others = say("protocol", "unlisted", tolerance=unlisted) if campaign.verdict.imported else ""
-    words = say("protocol", "tolerances", source=source, file=_tolerances_file(campaign), digest=digest, others=others)
+    default, source = acceptance_file.Metric().tolerance, tolerances_source(campaign.verdict)
+    unlisted = say("protocol", "unlisted", tolerance=default) if campaign.verdict.imported else ""
+    ends = {"file": _tolerances_file(campaign), "digest": digest, "unlisted": unlisted}
+    words = say("protocol", "tolerances", source=source, **ends)
     other = "" if digest in judged_by else say("protocol", "other_rules", judged_by=judged_by)
     limits = []
     for limit in rules.limits:

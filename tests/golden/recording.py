@@ -35,7 +35,7 @@ def made(name: str) -> Made:
 
 
 def of_stage(make: Make, *, with_data: bool = False) -> Made:
-    """What is said of a campaign that `make` makes, which may need the published data."""
+    """Make a campaign and return its output and sources; `with_data` it finds the published data."""
     data = os.environ.get("NODEPRINT_DATA")
     with tempfile.TemporaryDirectory(prefix="nodeprint-golden-") as folder:
         if data and with_data:

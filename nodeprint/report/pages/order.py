@@ -34,8 +34,8 @@ def harm(finding: Finding) -> tuple[int, float]:
 
 
 def by_harm(node: NodeVerdict) -> list[int]:
-    """The numbers (from 1) of a node's findings that count, the worst first. Those that give it its outcome come before
-    others, such as intermittent ones of a node that deviates."""
+    """The numbers (from 1) of a node's findings that count, the worst first. Those that give it its outcome come
+    first: of a node that deviates, confirmed findings precede intermittent ones."""
 
     def key(number: int) -> tuple[bool, tuple[int, float]]:
         finding = node.counted[number - 1]

@@ -121,7 +121,7 @@ def _finding_sentence(finding: Finding) -> str:
         of_term = term.sentence if term is not None else ""  # it names the metric itself
         place = sentence(names.component(finding.component)) if of_term else place
         more = "more" if finding.effect > 0 else "less"
-        values["value"] += _over(finding)
+        values["value"] += _kinds_of_mean(finding)
         return str(of_term or texts()["finding_cells"]).format(place=place, more=more, **values)
     at_home = homes.named(finding.home)
     place += f", with lines at the {at_home}," if at_home else ""
@@ -129,10 +129,11 @@ def _finding_sentence(finding: Finding) -> str:
     return say("finding", place=place, of=f"{of} " if of else "", added=added, **values)
 
 
-def _over(finding: Finding) -> str:
-    """Over how many kinds of values the value of a finding is a mean, such as levels or streams; empty for one."""
+def _kinds_of_mean(finding: Finding) -> str:
+    """State that the value of a finding is a mean of several kinds of values, such as levels or streams. That of shares
+    is a median."""
     kinds = {tuple(item for item in cell.items() if isinstance(item[1], str)) for cell in finding.cells}
-    is_mean = len(kinds) > 1 and not is_metric(finding.measurement)
+    is_mean = len(kinds) > 1 and finding.unit != "share" and not is_metric(finding.measurement)
     return say("mean_of_kinds", count=len(kinds)) if is_mean else ""
 
 

@@ -292,7 +292,7 @@ def test_tolerances_of_a_metric_that_decides_are_a_row(tmp_path: Path) -> None:
     found = replace(found, fleet=replace(found.fleet, agreements=(near, of_noise)))
     (memory, noise) = accepted.tolerances(found)[0].rows
     assert (memory[0], noise[0]) == ("memory latency", "OS noise")
-    assert all(memory[3:]) and not any(noise[3:]), "of a metric that SAME is not based on, no node is named as closest"
+    assert all(memory[3:]) and not any(noise[3:]), "only for metrics that decide SAME, a node is named as closest"
 
 
 @pytest.mark.parametrize("path", ["README.md", "docs/how-to/outcomes.md"])
